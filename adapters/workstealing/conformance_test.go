@@ -10,10 +10,10 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, workers := range []int{1, 4} {
+	for _, workers := range []int{1, 4, large} {
 		open := func(o workstealing.Options) (*workstealing.Pool, func()) {
 			o.Workers = workers
-			p := workstealing.New(o)
+			p := newPool(o)
 			return p, func() { _ = p.Close() }
 		}
 		t.Run(fmt.Sprintf("Scheduler/workers=%d", workers), func(t *testing.T) {

@@ -60,6 +60,9 @@ func (d *Deque) Steal() (n int, retry bool) {
 	return d.number(f), retry
 }
 
+// roomFor returns the room for entries in a worker's queue. It does not depend on the clock here.
+func roomFor(int, int64) int { return queueSize }
+
 // A Parking is a pool whose workers run on goroutines of the caller. A task runs on its worker's goroutine, which
 // blocks while the task waits.
 type Parking struct {
@@ -68,8 +71,13 @@ type Parking struct {
 }
 
 // NewParking returns a Parking with the given number of workers.
-func NewParking(workers int) *Parking {
-	p := &Pool{opts: Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}}
+func NewParking(workers int) *Parking { return newParking(workers, false) }
+
+// NewQueueing returns a Parking whose workers have queues.
+func NewQueueing(workers int) *Parking { return newParking(workers, true) }
+
+func newParking(workers int, queues bool) *Parking {
+	p := newPool(Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}, queues)
 	p.goroutines.Store(int64(workers) + 1)
 	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1, Closed: errClosed}, p.exit)
 	k := &Parking{p: p}
@@ -77,6 +85,8 @@ func NewParking(workers int) *Parking {
 	for i := range all {
 		all[i] = newWorker(p, i)
 		all[i].picks = math.MaxInt // turns must not depend on the clock
+		all[i].steps = math.MinInt
+		all[i].room = queueSize
 	}
 	p.workers.Store(&all)
 	for i := range all {
@@ -105,7 +115,7 @@ func (k *Parking) Worker(i int) {
 		switch {
 		case ok && e.f != nil:
 			e.f()
-			k.p.ended()
+			k.p.ended(w.part)
 		case ok:
 			e.fork.run()
 		case !w.sleep():
@@ -128,9 +138,10 @@ func (k *Parking) Sleeper(i int) {
 func (k *Parking) worker(i int) *worker { return (*k.p.workers.Load())[i] }
 
 // Join runs a and b as the function Join does, in the calling worker's task.
-func (k *Parking) Join(a, b func()) { k.tasks[k.here()].Join(a, b) }
+func (k *Parking) Join(a, b func()) { k.tasks[k.Here()].Join(a, b) }
 
-func (k *Parking) here() int {
+// Here returns the index of the worker that runs the caller.
+func (k *Parking) Here() int {
 	for i, w := range *k.p.workers.Load() {
 		if w.thread == suspend.Self() {
 			return i
@@ -167,15 +178,32 @@ func (t Task) GiveWay(to int) {
 
 // GiveWay makes the calling worker's task give way.
 func (k *Parking) GiveWay() {
-	i := k.here()
+	i := k.Here()
 	k.tasks[i].GiveWay(i)
 }
 
 // Give adds f to the queue of the fibers that have given way.
 func (k *Parking) Give(f func()) {
-	k.p.live.Enter()
-	k.p.enqueue(&k.p.given, entry{f: f})
+	k.p.live.Enter(outside)
+	k.p.given.push(entry{f: f})
+	k.p.announce()
 }
+
+// Local submits f as a task that the i'th worker runs. It reports whether the pool has accepted f.
+func (k *Parking) Local(i int, f func()) bool {
+	w := k.worker(i)
+	if !k.p.live.Enter(w.part) {
+		return false
+	}
+	if !w.takes(entry{f: f}) {
+		k.p.injector.push(entry{f: f})
+	}
+	k.p.announce()
+	return true
+}
+
+// Spill moves the i'th worker's queue to the injector, as any worker may.
+func (k *Parking) Spill(i int) { k.p.spill(&k.worker(i).queue) }
 
 // Scrape pops and runs all forks in the i'th deque, as its owner does.
 func (k *Parking) Scrape(i int) {
@@ -192,6 +220,25 @@ func (k *Parking) Steal(i int) {
 		f.run()
 	}
 }
+
+// A Queue is a worker's queue whose entries are functions.
+type Queue struct{ q queue }
+
+// NewQueue returns a Queue of the given size, a power of two.
+func NewQueue(size int) *Queue {
+	q := new(Queue)
+	q.q.init(size)
+	return q
+}
+
+// Push may be called only by the owner. It returns false if the queue is full.
+func (q *Queue) Push(f func()) bool { return q.q.push(entry{f: f}) }
+
+// Pop may be called by any task. It returns nil if the queue is empty.
+func (q *Queue) Pop() func() { e, _ := q.q.pop(); return e.f }
+
+// Empty may be called by any task.
+func (q *Queue) Empty() bool { return q.q.empty() }
 
 // An Injector is a pool's injector whose entries are functions.
 type Injector struct{ in injector }
@@ -221,7 +268,7 @@ func (k *Parking) Runnable() bool {
 }
 
 // Queue puts f into the queue.
-func (f Fiber) Queue() { f.s.pool.enqueue(&f.s.pool.injector, entry{fiber: f.s}) }
+func (f Fiber) Queue() { f.s.pool.enqueue(entry{fiber: f.s}) }
 
 // Park prepares to park the task of f. It returns false if the task has a permit and continues instead.
 func (f Fiber) Park() bool { return !f.s.permitted() }
@@ -240,7 +287,7 @@ func (k *Parking) Look(i int) {
 // OnGrowth sets the function that runs each new worker. Its argument is the index of the worker.
 func (k *Parking) OnGrowth(begin func(worker int)) {
 	k.p.growth.start = func(w *worker) {
-		w.picks = math.MaxInt
+		w.picks, w.steps, w.room = math.MaxInt, math.MinInt, queueSize
 		begin(slices.Index(*k.p.workers.Load(), w))
 	}
 }

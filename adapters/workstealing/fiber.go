@@ -57,7 +57,7 @@ func (s *fiber) Unpark() {
 		switch s.state.Load() {
 		case parked:
 			if s.state.CompareAndSwap(parked, active) {
-				s.pool.enqueue(&s.pool.injector, entry{fiber: s, woken: true})
+				s.pool.enqueue(entry{fiber: s, woken: true})
 				return
 			}
 		case active:
@@ -110,7 +110,7 @@ func (s *fiber) Another() func() {
 	if !ok {
 		return nil
 	}
-	w.pool.ended()
+	w.pool.ended(w.part)
 	w.stalls.Begin()
 	return s.function(e)
 }

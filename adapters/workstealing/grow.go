@@ -141,6 +141,9 @@ func (p *Pool) grow(stuck []*worker) {
 // w.asked is set.
 func (w *worker) retires() bool {
 	p := w.pool
+	if w.queues {
+		p.spill(&w.queue) // w may end
+	}
 	p.mu.Lock()
 	w.asked.Store(false)
 	if w.dropping {

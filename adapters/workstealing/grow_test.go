@@ -291,11 +291,11 @@ func TestThePoolGrowsBesideOthers(t *testing.T) {
 
 // A pool grows and shrinks all the time, because 1 of 100 steps sleeps natively. It runs each step of each task once, and ends.
 func TestThePoolGrowsAndShrinks(t *testing.T) {
-	for _, n := range []int{1, 2} {
+	for _, n := range []int{1, 2, large} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			seen := stress.Of("grown")
 			stress.Rounds(t, seen, func() {
-				p := workstealing.New(workstealing.Options{Workers: n, GrowAfter: time.Millisecond, StallAfter: -1})
+				p := newPool(workstealing.Options{Workers: n, GrowAfter: time.Millisecond, StallAfter: -1})
 				var mu mutex.Mutex
 				var native sync.Mutex
 				var place mvar.MVar[int]

@@ -29,7 +29,12 @@ const keepRing = 1 << 12
 
 func (in *injector) push(e entry) {
 	in.mu.Lock()
-	n := int(in.n.Load())
+	in.pushLocked(int(in.n.Load()), e)
+	in.mu.Unlock()
+}
+
+// pushLocked adds e behind n entries.
+func (in *injector) pushLocked(n int, e entry) {
 	if n == len(in.ring) {
 		ring := make([]entry, max(64, 2*n))
 		copy(ring, in.ring[in.first:])
@@ -38,7 +43,21 @@ func (in *injector) push(e entry) {
 	}
 	in.ring[(in.first+n)&(len(in.ring)-1)] = e
 	in.n.Store(int64(n + 1))
-	in.mu.Unlock()
+}
+
+// pushAll moves the entries of q to the end. It moves at most as many as fit into q, because the owner may push at the same time.
+func (in *injector) pushAll(q *queue) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	n := int(in.n.Load())
+	for range q.slots {
+		e, ok := q.pop()
+		if !ok {
+			return
+		}
+		in.pushLocked(n, e)
+		n++
+	}
 }
 
 // pop removes and returns the oldest entry.

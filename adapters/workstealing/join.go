@@ -133,7 +133,7 @@ func (f plain) run(*fork) { f() }
 // that task is unwinding, and a panic in f must not disturb it.
 func (f *fork) abandon(s *fiber) {
 	if f.claim() {
-		s.pool.enqueue(&s.pool.injector, entry{fork: f})
+		s.pool.enqueue(entry{fork: f})
 	}
 	f.join(s)
 	f.forget()
@@ -149,9 +149,7 @@ func (w *worker) fork(ctx context.Context, body interface{ run(*fork) }) *fork {
 	}
 	f.ctx, f.body, f.under = ctx, body, labels.Here()
 	w.forks.push(f)
-	if w.pool.wanted.Load() { // loaded after the push; see Pool.wanted
-		w.pool.wake()
-	}
+	w.pool.announce()
 	return f
 }
 

@@ -17,7 +17,13 @@
 // which is usually the largest, from another worker's deque. So each worker runs its forks depth first, and related
 // forks tend to run on the same worker. All other runnable tasks go through one first-in, first-out queue.
 //
-// After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in that queue. Its task resumes when
+// If more than four workers can run in parallel when the pool is made (the smaller of Options.Workers and GOMAXPROCS), each
+// worker also has a short first-in, first-out queue. It holds tasks that the worker's tasks have started or woken in short
+// steps, at most about a tenth of a millisecond of work. Workers without work steal from it. The tasks join the common
+// queue at the end of a turn if other tasks wait there, and after about a millisecond, or more in a pool of many workers,
+// if their worker is in a long step, for example in a native wait for a task that it has just started.
+//
+// After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in the common queue. Its task resumes when
 // they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
 // is waiting for its forks. So a new task waits for about a tenth of a millisecond, however many long computations
 // share the workers. A task that neither forks nor suspends never gives way.
@@ -91,8 +97,10 @@ type Pool struct {
 	opts     Options
 	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
 	injector injector
-	given    injector         // holds the fibers that carry their forks; see class
-	live     closable.Counter // counts the tasks, callbacks and Holds that have not ended
+	given    injector        // holds the fibers that carry their forks; see class
+	queues   bool            // each worker has a queue, see worker.takes
+	crowd    int64           // the number of entries in the injector beside which queues are not used
+	live     *closable.Parts // counts the tasks, callbacks and Holds that have not ended; see worker.part
 
 	held atomicx.Int64 // counts the Holds that have not been released
 
@@ -120,6 +128,8 @@ const (
 	hardlyEver   = 1000 // turns of a worker, or yields of a fiber, after which a fork may run
 	carried      = 1024 // the maximum number of forks that a fiber carries
 	searchRounds = 4
+	fewWorkers   = 4 // while no more workers run in parallel, the injector alone takes less time than queues
+	outside      = 0 // the part of Pool.live for callers that are no tasks of the pool
 
 	defaultGrowAfter  = 10 * time.Millisecond
 	defaultMaxWorkers = 1000
@@ -136,7 +146,7 @@ func New(o Options) *Pool {
 	if o.MaxWorkers <= 0 {
 		o.MaxWorkers = defaultMaxWorkers
 	}
-	p := &Pool{opts: o}
+	p := newPool(o, min(o.Workers, runtime.GOMAXPROCS(0)) > fewWorkers && !coro.InBubble())
 	p.goroutines.Store(int64(o.Workers) + 1) // the goroutines of p.blocking count as one
 	p.blocking = blocking.New(blocking.Limits{Width: o.BlockingWidth, Max: o.MaxBlocking, Closed: errClosed, Tell: coro.Reports(o.StallAfter, o.OnStall)}, p.exit)
 	p.growth.start = func(w *worker) { go w.run() }
@@ -144,6 +154,18 @@ func New(o Options) *Pool {
 	for _, w := range all {
 		go w.run()
 	}
+	return p
+}
+
+// newPool returns a Pool without workers.
+func newPool(o Options, queues bool) *Pool {
+	p := &Pool{opts: o, queues: queues}
+	parts := 1
+	if p.queues {
+		parts += o.Workers
+	}
+	p.live = closable.NewParts(parts)
+	p.crowd = int64(pollEvery * o.Workers)
 	return p
 }
 
@@ -168,16 +190,24 @@ func (p *Pool) submit(e entry) error {
 	if e.f == nil {
 		panic("workstealing: nil function")
 	}
-	if !p.live.Enter() { // the entry is counted before it is published
+	w := p.here()
+	part := uint(outside)
+	if w != nil {
+		part = w.part
+	}
+	if !p.live.Enter(part) { // the entry is counted before it is published
 		return errClosed
 	}
-	p.enqueue(&p.injector, e)
+	if w == nil || !w.takes(e) {
+		p.injector.push(e)
+	}
+	p.announce()
 	return nil
 }
 
 // Hold keeps Close from returning until release is called; see sched.Holder.
 func (p *Pool) Hold() (release func(), err error) {
-	if !p.live.Enter() {
+	if !p.live.Enter(outside) {
 		return nil, errClosed
 	}
 	p.held.Add(1)
@@ -186,19 +216,45 @@ func (p *Pool) Hold() (release func(), err error) {
 
 func (p *Pool) releaseHold() {
 	p.held.Add(-1)
-	p.ended()
+	p.ended(outside)
 }
 
-func (p *Pool) enqueue(in *injector, e entry) {
-	in.push(e)
+// here returns the worker that runs the calling task. It returns nil if the caller is not a task of p, or if the workers
+// of p have no queues.
+func (p *Pool) here() *worker {
+	if !p.queues {
+		return nil
+	}
+	if s := p.current(); s != nil {
+		return s.worker
+	}
+	return nil
+}
+
+// enqueue makes e runnable: in the queue of the caller's worker, or else in the injector.
+func (p *Pool) enqueue(e entry) {
+	if !p.queues || !p.takesHere(e) {
+		p.injector.push(e)
+	}
+	p.announce()
+}
+
+// takesHere adds e to the queue of the worker that runs the calling task. It returns false if e must go to the injector instead.
+func (p *Pool) takesHere(e entry) bool {
+	w := p.here()
+	return w != nil && w.takes(e)
+}
+
+// announce wakes a worker, if one is wanted, for what the caller has just published. See Pool.wanted.
+func (p *Pool) announce() {
 	if p.wanted.Load() {
 		p.wake()
 	}
 }
 
 // ended decrements p.live, and ends the workers if nothing is left in a closed pool.
-func (p *Pool) ended() {
-	if p.live.Leave() {
+func (p *Pool) ended(part uint) {
+	if p.live.Leave(part) {
 		p.finish()
 	}
 }
@@ -231,7 +287,7 @@ func (p *Pool) closeUntil(ctx context.Context, inTask string) error {
 		panic(inTask)
 	}
 	suspend.Self() // Self panics in a callback, before anything is closed
-	if _, last := p.live.Close(); last {
+	if p.live.Close() {
 		p.finish()
 	}
 	return closable.Wait(ctx, &p.gone)
@@ -273,8 +329,8 @@ func (p *Pool) Stats() sched.Stats {
 		s.Steals += w.steals.Load()
 	}
 	p.mu.Unlock()
-	s.Live = p.live.Live()
-	s.Suspended = max(0, min(s.Suspended, s.Live))
+	s.Suspended = max(0, s.Suspended)
+	s.Live = max(p.live.Live(), s.Suspended) // tasks that come and go meanwhile may be missing in Live
 	s.Running = max(0, min(s.Running, s.Live-s.Suspended))
 	s.Coroutines = p.coroutines.Load()
 	s.Blocking, s.BlockingQueued = p.blocking.Counts()

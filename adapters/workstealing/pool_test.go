@@ -29,10 +29,21 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)) {
 	t.Helper()
 	inTime(t, func() {
-		p := workstealing.New(o)
+		p := newPool(o)
 		defer p.Close()
 		f(p)
 	})
+}
+
+// large is the number of workers of a pool whose workers have queues.
+const large = 8
+
+// newPool returns a pool. The workers of a large one have queues, for which New must see as many processors.
+func newPool(o workstealing.Options) *workstealing.Pool {
+	if o.Workers >= large {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
+	}
+	return workstealing.New(o)
 }
 
 // inTime runs f, and ends the process with all stacks if f takes too long.
@@ -52,7 +63,7 @@ func inTime(t *testing.T, f func()) {
 }
 
 func sizes(t *testing.T, f func(t *testing.T, workers int)) {
-	for _, n := range []int{1, 2, 8} {
+	for _, n := range []int{1, 2, large} {
 		t.Run(fmt.Sprint("workers=", n), func(t *testing.T) { f(t, n) })
 	}
 }
@@ -164,7 +175,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 func TestCloseRefusesAndWaits(t *testing.T) {
 	sizes(t, func(t *testing.T, n int) {
 		inTime(t, func() {
-			p := workstealing.New(workstealing.Options{Workers: n})
+			p := newPool(workstealing.Options{Workers: n})
 			hold := promise.New[int]()
 			var ended atomic.Int32
 			for range 10 {

@@ -5,7 +5,7 @@ package workstealing
 type class uint8
 
 const (
-	queued class = iota // the injector holds new and woken entries, and fibers that have yielded without forks
+	queued class = iota // the injector and the queues hold new and woken entries, and fibers that have yielded without forks
 	given               // Pool.given holds fibers that carry forks; they have yielded, or given way (see takenBack)
 )
 
@@ -22,6 +22,9 @@ func (w *worker) pick() (e entry, ok bool) {
 		}
 	}
 	w.picks--
+	if w.queues {
+		w.counted()
+	}
 	if w.first {
 		if e, ok = w.takeOldest(); ok {
 			w.first = w.waited
@@ -36,6 +39,11 @@ func (w *worker) pick() (e entry, ok bool) {
 	if e, ok = w.pool.injector.pop(); ok {
 		return e, true
 	}
+	if w.queues {
+		if e, ok = w.queue.pop(); ok {
+			return e, true
+		}
+	}
 	if e, ok = w.takeGiven(); ok {
 		return e, true
 	}
@@ -48,8 +56,16 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	if w.asked.Load() || w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
-	if e, ok = w.pool.injector.popNew(); ok {
+	if !w.queues || w.pool.injector.len() > 0 {
+		e, ok = w.pool.injector.popNew()
+	} else {
+		e, ok = w.queue.popNew()
+	}
+	if ok {
 		w.picks--
+		if w.queues {
+			w.counted()
+		}
 	}
 	return e, ok
 }
@@ -57,6 +73,9 @@ func (w *worker) pickNew() (e entry, ok bool) {
 // takeGiven takes the oldest fiber that carries its forks. A new turn begins with that fiber.
 func (w *worker) takeGiven() (e entry, ok bool) {
 	if e, ok = w.pool.given.pop(); ok {
+		if w.queues {
+			w.pool.spill(&w.queue)
+		}
 		w.beginTurn(given)
 	}
 	return e, ok
@@ -74,11 +93,17 @@ func (w *worker) beginTurn(c class) {
 	left := w.others.Ticks(w.length - w.picks)
 	w.length = min(left, pollEvery)
 	w.turn, w.picks = c, w.length
+	if w.queues {
+		w.measure()
+		if w.queue.len() > 0 && w.pool.injector.len() > 0 {
+			w.pool.spill(&w.queue)
+		}
+	}
 }
 
-// behind shortens the turn to as many picks as there are entries in the injector now.
+// behind shortens the turn to as many picks as there are entries in the injector and in w's queue now.
 func (w *worker) behind() {
-	w.length = max(1, min(w.length, int(w.pool.injector.len())))
+	w.length = max(1, min(w.length, int(w.pool.injector.len())+w.queue.len()))
 	w.picks = w.length
 }
 
@@ -95,11 +120,12 @@ func (w *worker) takenBack(s *fiber) {
 func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	long := s.turns >= seldom
+	others := w.pool.injector.len() > 0 || w.queues && w.queue.len() > 0
 	switch {
-	case w.pool.injector.len() > 0 && (w.turn == given || w.pool.given.len() == 0):
+	case others && (w.turn == given || w.pool.given.len() == 0):
 		w.nextTurn(queued)
 		w.behind()
-	case w.pool.injector.len() > 0: // tasks from the injector have had the whole turn
+	case others: // they have had the whole turn
 		w.nextTurn(given)
 	case (long || w.waited) && w.forks.below(s.base):
 		w.nextTurn(queued)
@@ -162,7 +188,5 @@ func (w *worker) restore(s *fiber) {
 		f = next
 	}
 	s.carried = nil
-	if w.pool.wanted.Load() { // loaded after the push; see Pool.wanted
-		w.pool.wake()
-	}
+	w.pool.announce()
 }

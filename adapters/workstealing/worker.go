@@ -25,6 +25,7 @@ import (
 type worker struct {
 	forks    deque
 	pool     *Pool
+	part     uint  // the part of pool.live that the tasks of w count in
 	recycled *fork // forks that were taken back, for reuse
 	turn     class // the queue that the worker picks from first
 	length   int   // picks in this turn
@@ -32,6 +33,11 @@ type worker struct {
 	turns    uint  // counts the turns that have begun
 	first    bool  // forks are picked first in this turn
 	waited   bool  // a task may be waiting for a fork of this worker
+	queues   bool  // a copy of pool.queues
+	room     int   // the number of entries that queue may hold
+	steps    int   // picks since the last reading of the clock
+	looks    uint  // counts the looks at the queues of other workers
+	nextLook int64 // the time of the next look
 	others   yieldtimer.Timer
 	random   uint64
 	fibers   []*fiber // idle fibers, for reuse; see keep
@@ -46,14 +52,23 @@ type worker struct {
 	dropping  bool         // w must call dropLocked; guarded by pool.mu
 	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu; near searching, as each step reads both
 
+	moved     atomicx.Int64 // the time of the last reading of the clock
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
 	wakes     atomicx.Uint64
 	steals    atomicx.Uint64
+
+	_     [64]byte
+	queue queue // the entries that the steps of w make runnable; see takes
 }
 
 func newWorker(p *Pool, i int) *worker {
-	w := &worker{pool: p, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
+	w := &worker{pool: p, queues: p.queues, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
 	w.forks.init(0)
+	if p.queues {
+		w.queue.init(queueSize)
+		w.part = uint(1 + i%p.opts.Workers)
+		w.looks = uint(i) // so that the workers do not all look at the same one
+	}
 	return w
 }
 
@@ -96,6 +111,8 @@ func (w *worker) run() {
 			w.do(e)
 		} else if !w.sleep() {
 			break
+		} else if w.queues {
+			w.woke()
 		}
 	}
 	w.dropAll()
@@ -126,12 +143,9 @@ func (w *worker) takeOldest() (entry, bool) {
 
 // steal claims a fork of another worker. It tries each worker once, beginning with a random worker.
 func (w *worker) steal() *fork {
-	w.random ^= w.random << 13
-	w.random ^= w.random >> 7
-	w.random ^= w.random << 17
-	all := *w.pool.workers.Load()
+	all, first := w.victims()
 	for i, from := range all {
-		if from = all[(w.random+uint64(i))%uint64(len(all))]; from == w {
+		if from = all[(first+uint64(i))%uint64(len(all))]; from == w {
 			continue
 		}
 		for f, retry := from.forks.steal(); f != nil || retry; f, retry = from.forks.steal() {
@@ -142,6 +156,14 @@ func (w *worker) steal() *fork {
 		}
 	}
 	return nil
+}
+
+// victims returns all workers, and the index of a random one.
+func (w *worker) victims() (all []*worker, first uint64) {
+	w.random ^= w.random << 13
+	w.random ^= w.random >> 7
+	w.random ^= w.random << 17
+	return *w.pool.workers.Load(), w.random
 }
 
 // search looks for an entry in all queues and deques, up to searchRounds times.
@@ -155,6 +177,9 @@ func (w *worker) search() (e entry, ok bool) {
 	for range searchRounds {
 		if e, ok = p.injector.pop(); !ok {
 			e, ok = w.takeGiven()
+		}
+		if !ok && w.queues {
+			e, ok = w.stealQueued()
 		}
 		if !ok {
 			e.fork = w.steal()
@@ -256,7 +281,7 @@ func (p *Pool) visible() bool {
 		return true
 	}
 	for _, w := range *p.workers.Load() {
-		if !w.forks.empty() {
+		if w.queues && !w.queue.empty() || !w.forks.empty() {
 			return true
 		}
 	}
@@ -309,17 +334,19 @@ func (w *worker) runFiber(s *fiber) {
 		if woken && counted {
 			w.suspended.Add(1)
 		}
-		to := &w.pool.injector
+		e := entry{fiber: s, woken: woken}
 		if w.leaves(s) {
-			to = &w.pool.given
+			w.pool.given.push(e)
+		} else if !w.takes(e) {
+			w.pool.injector.push(e)
 		}
-		w.pool.enqueue(to, entry{fiber: s, woken: woken})
+		w.pool.announce()
 	case coro.Ended:
 		w.keep(s)
 	case coro.Exited:
 		w.pool.coroutines.Add(-1)
 	}
 	if why >= coro.Ended && counted {
-		w.pool.ended()
+		w.pool.ended(w.part)
 	}
 }

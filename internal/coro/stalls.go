@@ -71,7 +71,7 @@ const (
 // standard error. If after is 0, the limit is one second. If after is negative, WatchStalls returns nil. It also
 // returns nil in a testing/synctest bubble, where time passes only while all goroutines wait.
 func WatchStalls(after time.Duration, report func(text []byte)) *Stalls {
-	if after < 0 || inBubble() {
+	if after < 0 || InBubble() {
 		return nil
 	}
 	return newStalls(after, report)
@@ -137,7 +137,7 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 // Stalls that reports nothing. In a testing/synctest bubble Lasting does nothing. It must be called before the first
 // Begin.
 func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
-	if inBubble() {
+	if InBubble() {
 		return s
 	}
 	if s == nil {
@@ -364,9 +364,9 @@ func (s *Stalls) running(stacks iter.Seq2[int64, []byte]) (id int64, stack []byt
 	return 0, nil
 }
 
-// inBubble reports whether the caller is in a testing/synctest bubble. The clock of a bubble starts in the year 2000,
+// InBubble reports whether the caller is in a testing/synctest bubble. The clock of a bubble starts in the year 2000,
 // so outside bubbles it is enough to read the clock.
-func inBubble() bool {
+func InBubble() bool {
 	if time.Now().Unix() > time.Date(2010, 1, 1, 0, 0, 0, 0, time.UTC).Unix() {
 		return false
 	}

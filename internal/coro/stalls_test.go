@@ -282,7 +282,7 @@ func TestWaitState(t *testing.T) {
 
 // In a bubble nothing is reported: with an endless timer, the bubble could not detect a deadlock.
 func TestNoStallsInABubble(t *testing.T) {
-	if inBubble() {
+	if InBubble() {
 		t.Error("outside")
 	}
 	synctest.Test(t, func(t *testing.T) {

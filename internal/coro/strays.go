@@ -38,7 +38,7 @@ type stray struct {
 // WatchStrays returns a Strays for the same options as WatchStalls. It returns nil if after is negative, and in a
 // testing/synctest bubble.
 func WatchStrays(after time.Duration, report func(text []byte)) *Strays {
-	if after < 0 || inBubble() {
+	if after < 0 || InBubble() {
 		return nil
 	}
 	if after == 0 {

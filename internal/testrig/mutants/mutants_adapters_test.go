@@ -33,4 +33,17 @@ var adapters = []mutation.Mutant{
 	{"a coroutine that has exited counts", workstealing + "/worker.go", "		w.pool.coroutines.Add(-1)\n", "		if !IS {\n			w.pool.coroutines.Add(-1)\n		}\n", "TestCoroutinesAreCounted", workstealing},
 	{"workers that are too many stay", workstealing + "/grow.go", "	case p.runLocked() <= p.opts.Workers:", "	case IS || p.runLocked() <= p.opts.Workers:", "TestThePoolGrows", workstealing},
 	{"the first worker is too many, and asks no other", workstealing + "/grow.go", "		other.asked.Store(true)", "		other.asked.Store(!IS)", "TestThePoolGrows", workstealing},
+
+	{"a queue comes before the injector", workstealing + "/turn.go", "	if e, ok = w.pool.injector.pop(); ok {", "	if !(IS && w.queue.len() > 0) {\n		e, ok = w.pool.injector.pop()\n	}\n	if ok {", "TestEntriesFromOutside", workstealing},
+	{"the next task of a queue overtakes the injector", workstealing + "/turn.go", "!w.queues || ⟦w.pool.injector.len() > 0⟧ {", "false", "TestEntriesFromOutside", workstealing},
+	{"a queue grows beside a crowd", workstealing + "/local.go", "⟦w.pool.injector.len() < w.pool.crowd⟧ &&", "true", "TestQueuesBeside", workstealing},
+	{"a queue grows beyond its room", workstealing + "/local.go", "return ⟦w.room > w.queue.len()⟧ &&", "w.room >= 0", "TestQueuesBeside", workstealing},
+	{"a queue keeps its lead for more than a turn", workstealing + "/turn.go", "w.queue.len() > 0 && ⟦w.pool.injector.len() > 0⟧ {", "false", "TestATurnEnds", workstealing},
+	{"fibers that have given way overtake a queue", workstealing + "/turn.go", "		if ⟦w.queues⟧ {\n			w.pool.spill(&w.queue)\n		}\n		w.beginTurn", "false", "TestGivenFibers", workstealing},
+	{"a sleep is a long step", workstealing + "/local.go", "	w.steps = 0\n	w.moved.Store(int64(time.Since(epoch)))\n", "	if !IS {\n		w.steps = 0\n		w.moved.Store(int64(time.Since(epoch)))\n	}\n", "TestASleep", workstealing},
+	{"a pool in a bubble has queues", workstealing + "/pool.go", "⟦!coro.InBubble()⟧)", "true", "TestNoQueuesInABubble", workstealing},
+	{"a queue stays behind long steps", workstealing + "/local.go", "	if ⟦w.queue.len() > w.room⟧ {", "false", "TestLongSteps", workstealing},
+	{"a worker keeps its queue during a long step", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "false", "TestALongStep|TestTasksBehind", workstealing},
+	{"a worker that moves loses its queue", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "x != w", "TestALongStep", workstealing},
+	{"a worker ends with entries in its queue", workstealing + "/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "TestARetiring", workstealing},
 }

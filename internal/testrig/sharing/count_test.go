@@ -19,10 +19,16 @@ import (
 	"github.com/braidgo/braid/internal/atomicx"
 )
 
-// A count is the atomicx.Tracer of one run. It counts the writes to each word, by the line of code.
+// A count is the atomicx.Tracer of one run. It counts the writes to each word, by the stack. A worker measures the time of its steps, so a
+// Tracer must be fast.
 type count struct {
 	mu     sync.Mutex
-	writes map[unsafe.Pointer]map[string]int // its keys keep the words from being freed and used again
+	writes map[write]int // its keys keep the words from being freed and used again
+}
+
+type write struct {
+	at  unsafe.Pointer
+	pcs [4]uintptr
 }
 
 func (c *count) Access(kind atomicx.Kind, at unsafe.Pointer) {
@@ -37,8 +43,16 @@ func (c *count) Lock(m *sync.Mutex)   { c.write(unsafe.Pointer(m)); m.Lock() }
 func (c *count) Unlock(m *sync.Mutex) { c.write(unsafe.Pointer(m)); m.Unlock() }
 
 func (c *count) write(at unsafe.Pointer) {
-	var pcs [16]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	w := write{at: at}
+	runtime.Callers(3, w.pcs[:])
+	c.mu.Lock()
+	c.writes[w]++
+	c.mu.Unlock()
+}
+
+// line returns the line of code that wrote.
+func (w write) line() string {
+	frames := runtime.CallersFrames(w.pcs[:])
 	f, more := frames.Next()
 	for more && strings.Contains(f.File, "internal/atomicx") {
 		f, more = frames.Next()
@@ -47,12 +61,7 @@ func (c *count) write(at unsafe.Pointer) {
 	if line == "" {
 		line = fmt.Sprintf("%s:%d", f.Function, f.Line)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.writes[at] == nil {
-		c.writes[at] = map[string]int{}
-	}
-	c.writes[at][line]++
+	return line
 }
 
 // A holder is a task that blocks its worker, except while it runs a function that it has received.
@@ -65,6 +74,7 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, workers int) *crew {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(withQueues)) // a Pool looks at it in New
 	c := &crew{pool: workstealing.New(workstealing.Options{Workers: workers, GrowAfter: -1, StallAfter: -1})}
 	held := make(chan holder)
 	for range workers {
@@ -102,21 +112,23 @@ func (c *crew) in(first int, fs []func()) {
 }
 
 const (
-	times = 610 // ten turns of a worker
+	times = 6100
 	runs  = 3
 	slack = .1 // the beginning and the end of a run write, too
+
+	withQueues = 5 // the least number of workers and processors with which workers have queues
 )
 
 // count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to words that were written
 // in more than one run, and the lines of code with the latter.
 func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
-	c := newCrew(t, runs*p.workers)
+	c := newCrew(t, max(runs*p.workers, withQueues))
 	defer c.close(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collections come between the runs
 	once := p.make(c.pool)
 	counts := make([]*count, runs)
 	for i := range counts {
-		counts[i] = &count{writes: map[unsafe.Pointer]map[string]int{}}
+		counts[i] = &count{writes: map[write]int{}}
 		runtime.GC() // the second collection empties each sync.Pool, from which another worker would take what this one has put there
 		runtime.GC()
 		setup, path := once(i)
@@ -126,15 +138,21 @@ func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
 		atomicx.Trace(nil)
 	}
 	lines = map[string]int{}
+	in := map[unsafe.Pointer]map[*count]bool{} // the runs that wrote to a word
+	for _, c := range counts {
+		for w := range c.writes {
+			if in[w.at] == nil {
+				in[w.at] = map[*count]bool{}
+			}
+			in[w.at][c] = true
+		}
+	}
 	total, seen := 0, 0
 	for _, c := range counts {
-		for at, by := range c.writes {
-			elsewhere := slices.ContainsFunc(counts, func(other *count) bool { return other != c && other.writes[at] != nil })
-			for line, n := range by {
-				if total += n; elsewhere {
-					seen += n
-					lines[line] += n
-				}
+		for w, n := range c.writes {
+			if total += n; len(in[w.at]) > 1 {
+				seen += n
+				lines[w.line()] += n
 			}
 		}
 	}

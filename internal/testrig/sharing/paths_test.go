@@ -30,7 +30,7 @@ type path struct {
 }
 
 var paths = []path{
-	{"a task wakes a task of its worker, and waits for it", 12, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a task wakes a task of its worker, and waits for it", 0, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return func(int) (setup, path []func()) {
 			var to, from mvar.MVar[int]
 			send := func(v int) { must(to.Put(bg, v)); _, err := from.Take(bg); must(err) }
@@ -50,7 +50,7 @@ var paths = []path{
 				})
 		}
 	}},
-	{"Go from a task", 9, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"Go from a task", 0, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return func(int) (setup, path []func()) {
 			start := func(n int) {
 				ran := 0
@@ -65,16 +65,16 @@ var paths = []path{
 			return one(func() { start(10) }), one(func() { start(times) })
 		}
 	}},
-	{"Yield", 6, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
+	{"Yield", 0, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
 		return func(int) (setup, path []func()) {
 			return one(suspend.Yield), one(func() { repeat(times, suspend.Yield) })
 		}
 	}},
-	{"Send between actors of one worker, which react", 8, 1, sends(func(_ context.Context, self *actor.Self[int], f func(int) error) error {
+	{"Send between actors of one worker, which react", 0, 1, sends(func(_ context.Context, self *actor.Self[int], f func(int) error) error {
 		next := self.React(f)
 		return actor.Loop(func() error { return next })
 	})},
-	{"Send between actors of one worker, which receive", 6, 1, sends(func(ctx context.Context, self *actor.Self[int], f func(int) error) error {
+	{"Send between actors of one worker, which receive", 0, 1, sends(func(ctx context.Context, self *actor.Self[int], f func(int) error) error {
 		for {
 			m, err := self.Receive(ctx)
 			if err == nil {

@@ -189,6 +189,71 @@ var poolPrograms = []program{
 			return nil
 		})
 	}},
+	// Two workers steal from a queue of two entries, while its owner pushes a third and pops. A refused entry is run at once.
+	{"queue, two thieves", "3 × 1", func(w *explore.World) {
+		q := workstealing.NewQueue(2)
+		var ran [3]int
+		push := func(i int) bool { return q.Push(func() { ran[i]++ }) }
+		push(0)
+		push(1)
+		pop := func() {
+			if f := q.Pop(); f != nil {
+				f()
+			}
+		}
+		w.Go("owner", func(context.Context) {
+			if !push(2) {
+				ran[2]++
+			}
+			pop()
+		})
+		for _, name := range []string{"thief", "thief2"} {
+			w.Go(name, func(context.Context) { pop() })
+		}
+		w.Check(func() error {
+			for range ran {
+				pop()
+			}
+			return errors.Join(same(1, ran[0]), same(1, ran[1]), same(1, ran[2]))
+		})
+	}},
+	// A queue with two entries, of which one is taken, never seems empty.
+	{"queue, not empty", "3 × 1", func(w *explore.World) {
+		q := workstealing.NewQueue(2)
+		q.Push(func() {})
+		q.Push(func() {})
+		w.Go("thief", func(context.Context) { q.Pop() })
+		w.Go("look", func(context.Context) {
+			if q.Empty() {
+				panic("seems empty")
+			}
+		})
+	}},
+	{"queue, in order", "2 × 3", func(w *explore.World) {
+		q := workstealing.NewQueue(4)
+		var order []int
+		pop := func() bool {
+			f := q.Pop()
+			if f != nil {
+				f()
+			}
+			return f != nil
+		}
+		w.Go("owner", func(context.Context) {
+			for i := range 3 {
+				q.Push(func() { order = append(order, i) })
+			}
+		})
+		w.Go("thief", func(context.Context) { pop(); pop() })
+		w.Check(func() error {
+			for pop() {
+			}
+			if !slices.Equal(order, []int{0, 1, 2}) {
+				return fmt.Errorf("in the order %v", order)
+			}
+			return nil
+		})
+	}},
 	{"pool, parking", "2 × 1", parkingProgram(1)},
 	{"fork", "2 × 2", func(w *explore.World) {
 		k := workstealing.NewParking(2)
@@ -258,6 +323,56 @@ var largePoolPrograms = []program{
 			})
 		}
 		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
+	}},
+	// Once a submission is refused, all are, although the count of a pool closes one part after another.
+	{"pool, refused", "2 × 2", func(w *explore.World) {
+		k := workstealing.NewQueueing(1)
+		_ = k.Pool().Go(func() {
+			refused := k.Pool().Go(func() {}) != nil
+			if accepted := k.Local(0, func() {}); refused && accepted {
+				panic("refused, and then accepted")
+			}
+		})
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		w.Go("close", func(context.Context) { _ = k.Pool().Close() })
+	}},
+	// A task ends in another part of the count than it began in, while the pool closes.
+	{"pool, two parts", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewQueueing(1)
+		var accepted, ran [2]int
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		for i, name := range []string{"submit", "submit2"} {
+			w.Go(name, func(context.Context) {
+				if k.Pool().Go(func() { ran[i]++ }) == nil {
+					accepted[i]++
+				}
+				_ = k.Pool().Close()
+				if ran[i] != accepted[i] {
+					panic("closed, and has not run what was accepted")
+				}
+			})
+		}
+		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
+	}},
+	// A task blocks the thread of its worker until a task that it has started has run. The other worker must notice that task.
+	{"pool, one stolen", "3 × 1", func(w *explore.World) { onBlockedWorker(w, 2, 1) }},
+	// The same with two tasks that wait for each other. A worker that steals one must wake a third worker for the other.
+	{"pool, two stolen", "4 × 1", func(w *explore.World) { onBlockedWorker(w, 3, 2) }},
+	// The queue of a worker that is blocked moves to the injector, just when the other worker looks whether it may sleep.
+	{"pool, moved", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewQueueing(2)
+		var ran promise.Promise[int]
+		k.Local(0, func() { _ = ran.Fill(0) })
+		w.Go("worker0", func(context.Context) {
+			_, _ = ran.Await(bg)
+			k.Worker(0)
+		})
+		w.Go("worker1", func(context.Context) { k.Sleeper(1) })
+		w.Go("move", func(context.Context) {
+			k.Spill(0)
+			_, _ = ran.Await(bg)
+			_ = k.Pool().Close()
+		})
 	}},
 	// Two tasks block the threads of their workers until both run. A worker that finds work must wake another worker for the
 	// rest.
@@ -389,6 +504,31 @@ func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promis
 			return errors.Join(err, same(0, stuck), same(0, goroutines))
 		})
 	}
+}
+
+// onBlockedWorker runs a task that blocks the thread of its worker until the given number of tasks that it has started in the queue of that
+// worker have begun, which wait for each other.
+func onBlockedWorker(w *explore.World, workers, tasks int) {
+	k := workstealing.NewQueueing(workers)
+	var started promise.Promise[int]
+	began := make([]promise.Promise[int], tasks)
+	for i := range workers {
+		w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+	}
+	w.Go("submit", func(context.Context) {
+		_ = k.Pool().Go(func() {
+			for i := range began {
+				k.Local(k.Here(), func() {
+					_ = began[i].Fill(0)
+					_, _ = began[(i+1)%tasks].Await(bg)
+				})
+			}
+			_ = started.Fill(0)
+			_, _ = began[0].Await(bg)
+		})
+		_, _ = started.Await(bg) // a closed pool accepts no task
+		_ = k.Pool().Close()
+	})
 }
 
 // onTwoWorkers runs f on a pool with two workers, and closes the pool.

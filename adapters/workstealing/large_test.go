@@ -1,0 +1,185 @@
+package workstealing_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/braidgo/braid/adapters/workstealing"
+	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/suspend"
+)
+
+// withQueues runs f with a large pool, and with as many processors in the eyes of the runtime.
+func withQueues(t *testing.T, growAfter time.Duration, f func(p *workstealing.Pool)) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
+	withPool(t, workstealing.Options{Workers: large, GrowAfter: growAfter, StallAfter: -1}, f)
+}
+
+// busyWith keeps all workers of a pool busy, with work that never ends until the returned function is called.
+var busyWith = map[string]func(p *workstealing.Pool) (stop func()){
+	"nothing": func(*workstealing.Pool) func() { return func() {} },
+	"yields":  func(p *workstealing.Pool) func() { return yields(p, 3*large) },
+	"a crowd": func(p *workstealing.Pool) func() { return yields(p, 700) },
+	"forks": func(p *workstealing.Pool) func() {
+		e := &endless{p: p, depth: 20, leaf: func() {}}
+		e.start(3 * large)
+		return e.stopAll
+	},
+	"forks that yield": func(p *workstealing.Pool) func() {
+		e := &endless{p: p, depth: 20, leaf: suspend.Yield}
+		e.start(3 * large)
+		return e.stopAll
+	},
+	"forks that suspend": func(p *workstealing.Pool) func() {
+		e := &endless{p: p, depth: 5, leaf: func() {
+			var woken promise.Promise[int]
+			_ = p.Go(func() { _ = woken.Fill(0) })
+			_, _ = woken.Await(bg)
+		}}
+		e.start(3 * large)
+		return e.stopAll
+	},
+	"tasks from outside": func(p *workstealing.Pool) func() {
+		var stop atomic.Bool
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				for !stop.Load() {
+					done := make(chan int)
+					for range 50 {
+						_ = p.Go(func() {})
+					}
+					_ = p.Go(func() { close(done) })
+					<-done
+				}
+			})
+		}
+		return func() { stop.Store(true); all.Wait() }
+	},
+}
+
+// yields starts tasks that do nothing but yield.
+func yields(p *workstealing.Pool, tasks int) (stopAll func()) {
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for range tasks {
+		all.Add(1)
+		_ = p.Go(func() {
+			defer all.Done()
+			for !stop.Load() {
+				suspend.Yield()
+			}
+		})
+	}
+	return func() { stop.Store(true); all.Wait() }
+}
+
+// A task blocks its worker until the tasks have run that it has started and woken. They are in the queue of this worker, and all other
+// workers always have something else to do. With growth, another worker takes over.
+func TestTasksBehindALongStep(t *testing.T) {
+	for name, busy := range busyWith {
+		for _, growAfter := range []int{-1, 0} {
+			t.Run(fmt.Sprint(name, "/", growAfter), func(t *testing.T) {
+				withQueues(t, time.Duration(growAfter), func(p *workstealing.Pool) {
+					defer busy(p)()
+					for range 5 {
+						in(p, func() {
+							const n = 20
+							var wake [n]promise.Promise[int]
+							ran := make(chan int, 2*n)
+							for i := range wake {
+								require.NoError(t, p.Go(func() { _, _ = wake[i].Await(bg); ran <- i }))
+							}
+							for range 50 { // lets the others begin, in short steps
+								suspend.Yield()
+							}
+							for i := range wake {
+								_ = wake[i].Fill(0)
+								require.NoError(t, p.Go(func() { ran <- i }))
+							}
+							for range 2 * n {
+								<-ran // natively
+							}
+						})
+					}
+				})
+			})
+		}
+	}
+}
+
+// A task waits for one task after another that it has started, beside all kinds of work.
+func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
+	for name, busy := range busyWith {
+		t.Run(name, func(t *testing.T) {
+			withQueues(t, 0, func(p *workstealing.Pool) {
+				defer busy(p)()
+				var all sync.WaitGroup
+				for range 4 {
+					all.Add(1)
+					_ = p.Go(func() {
+						defer all.Done()
+						for range scale(100) {
+							var ended promise.Promise[int]
+							_ = p.Go(func() { suspend.Yield(); _ = ended.Fill(0) })
+							_, _ = ended.Await(bg)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
+// Tasks that wake each other on one worker keep no task from outside waiting, nor a fork-join.
+func TestAQueueThatIsNeverEmpty(t *testing.T) {
+	withQueues(t, 0, func(p *workstealing.Pool) {
+		defer yields(p, 5*large)()
+		for range scale(100) {
+			done := make(chan int)
+			require.NoError(t, p.Go(func() { close(done) }))
+			<-done
+			_, _, err := workstealing.Join(bg, p, func(context.Context) (int, error) { suspend.Yield(); return 0, nil },
+				func(context.Context) (int, error) { suspend.Yield(); return 0, nil })
+			require.NoError(t, err)
+		}
+	})
+}
+
+// Close waits for what is in the queues of the workers, and the pool refuses what comes later.
+func TestCloseWithQueues(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
+	inTime(t, func() {
+		for range scale(100) {
+			p := newPool(workstealing.Options{Workers: large, StallAfter: -1})
+			var accepted, ran atomic.Int64
+			var tree func(depth int)
+			tree = func(depth int) {
+				for range 3 {
+					if depth > 0 && p.Go(func() { ran.Add(1); tree(depth - 1) }) == nil {
+						accepted.Add(1)
+					}
+					suspend.Yield()
+				}
+			}
+			for range 4 {
+				require.NoError(t, p.Go(func() { tree(5) }))
+			}
+			for accepted.Load() < 50 {
+				suspend.Yield()
+			}
+			_ = p.Close()
+			require.Equal(t, accepted.Load(), ran.Load())
+			require.Zero(t, p.Stats().Live)
+		}
+	})
+}

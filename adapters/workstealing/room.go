@@ -1,0 +1,8 @@
+//go:build !explore
+
+package workstealing
+
+// roomFor returns how many entries a queue has room for after the given number of steps, which took so many nanoseconds.
+func roomFor(steps int, took int64) int {
+	return int(min(queueSize, int64(steps)*int64(tenth)/max(1, took)))
+}
