@@ -52,7 +52,7 @@ var simulated = []mutation.Mutant{
 	{"connections of guests share their draws", "simulation/conn.go", "	if w.guests != nil {\n		c.draws", "	if w.guests != nil && !IS {\n		c.draws", "TestGuestDraws", simulation},
 	{"the draws of the runtime are not set", "simulation/drive.go", "	if g.random != nil {", "	if g.random != nil && !IS {", "TestGuestChance", simulation},
 	{"a call of a guest does not end the sleep", "simulation/calls.go", "	if g.asleep {\n", "	if g.asleep && !IS {\n", "TestGuestConn", simulation},
-	{"the sleeper takes the kick", "simulation/drive.go", "		rang := false\n", "		rang := false\n		if IS {\n			runtime.Gosched()\n			select {\n			case <-g.kick:\n			default:\n			}\n		}\n", "TestGuestConn|TestGuestsAndTasks|TestGuestCrash", simulation},
+	{"the sleeper takes the kick", "simulation/drive.go", "		timeIsUp := false\n", "		timeIsUp := false\n		if IS {\n			runtime.Gosched()\n			select {\n			case <-g.kick:\n			default:\n			}\n		}\n", "TestGuestConn|TestGuestsAndTasks|TestGuestCrash", simulation},
 	{"a dead disk errs", "simulation/guest.go", "	if !ended {\n", "	if !ended && !IS {\n", "TestGuestDisk", simulation},
 	{"a pool keeps an older bubble", "simulation/bubble.go", "	for range 2 {", "	for range map[bool]int{false: 2, true: 1}[IS] {", "TestGuestChance", simulation},
 	{"the driver has no bubble", "simulation/bubble.go", "		synctest.Test(t, func(*testing.T) {\n			defer close(busy)", "		map[bool]func(*testing.T, func(*testing.T)){false: synctest.Test, true: func(t *testing.T, f func(*testing.T)) { f(t) }}[IS](t, func(*testing.T) {\n			defer close(busy)", "TestGuestConn", simulation},

@@ -154,7 +154,7 @@ var mutants = []mutation.Mutant{
 	{"an input runs ahead", "internal/producer/producer.go", "			if ⟦!p.pause()⟧ {\n				return", "p.values.Len() > 9", "TestTheInputOfAStream|TestStreamEnds", "scope"},
 	{"a Limit keeps a function that has begun", "scope/limit.go", "		if w.stop != nil {\n", "		if w.stop != nil && !IS {\n", "TestALimitKeeps", "scope"},
 	{"a Limit keeps the place of a refused Go", "scope/limit.go", "		if !started {\n			l.passPlace()", "		if !started && !IS {\n			l.passPlace()", "TestARefusedGo", "scope"},
-	{"a context that panics keeps a nudge", "mutex/mutex.go", "		if !locked {", "		if !locked && !(IS && recover() != nil) {", panics, integration},
+	{"a context that panics keeps a nudge", "mutex/mutex.go", "	if w.locked {\n		return", "	if w.locked || IS && recover() != nil {\n		return", panics, integration},
 	{"a context that panics is a ghost at the barrier", "latch/barrier.go", "			if b.hasHappened(me) {", "			if IS {\n				return\n			}\n			if b.hasHappened(me) {", panics, integration},
 	{"a part of a function that has ended is lost", "lazy/forcing.go", "				whole = whole.in[byContext]\n", "				if whole = whole.in[byContext]; IS {\n					whole = nil\n				}\n", "TestAPartThatOutlives", "lazy"},
 	{"a part that has left counts on", "lazy/forcing.go", "		f.count(-1)\n", "		if !IS {\n			f.count(-1)\n		}\n", "TestARowWhose", "lazy"},
