@@ -103,7 +103,7 @@ func (p *Pool[R]) Reset() {
 }
 
 // addUser increments p.users, and takes an idle resource as takeIdleLocked does. If p is closed, addUser changes nothing and returns false.
-// Both changes are one step, as in enter.
+// Both changes are one step, as in joinAndTakeIdle.
 func (p *Pool[R]) addUser(match func(r *resource[R]) bool) (r *resource[R], ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,6 +27,9 @@
 // to a peer that may be gone, must set a deadline. If the caller must not wait at all, Close can start a task, for example in a
 // scope.Group.
 //
+// Compared with github.com/jackc/puddle, an Acquire that opens a resource also takes one that is released meanwhile, an Open goes on when its
+// Acquire gives up, and waiting tasks keep their order across a Reset.
+//
 // There is no AcquireOp. A case of a Select that has won must not wait any more, but an Acquire that has got its turn may still have to
 // check, close or open resources. End the context of the Acquire instead. A task that must not wait uses TryAcquire.
 //
@@ -148,6 +151,12 @@ func (s *seat[R]) leave() {
 // that Check refuses, or that a Reset during Check has made useless, even if ctx ends. If Open returns an error, panics or calls runtime.Goexit,
 // Acquire does the same, and the next waiting task gets its turn. If the pool is closed, Acquire returns ErrClosed.
 func (p *Pool[R]) Acquire(ctx context.Context) (l *Lease[R], err error) {
+	// The way of one Acquire:
+	//
+	//	takePermit        waits for its turn
+	//	joinAndTakeIdle   becomes a user, and takes an idle resource; most Acquires end here
+	//	usableOrNew       checks the resource, or waits for another one
+	//	dial              starts a call of Open (dial.go), whose result goes to the first that waits (keepLocked)
 	since, err := p.takePermit(ctx)
 	if err != nil {
 		return nil, err
@@ -325,13 +334,15 @@ func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
 	return !p.tooOld(r, now) && (p.o.Check == nil || now.Sub(r.idle) < p.o.Fresh)
 }
 
-// keepLocked passes r to the first Acquire that waits for a call of Open, with r's permit and place as a user, or makes r idle and
-// decrements p.users. If the pool is closed, only a new resource is kept, for an Acquire that waits. A new resource that is outdated, because
-// there was a Reset after isAgain, is kept only for an Acquire that no other call of Open is left for; the Acquire closes it.
+// keepLocked finds the next owner of r:
+//   - the first Acquire that waits for a call of Open gets r, with its permit and place as a user
+//   - if none waits, r becomes idle, and p.users is decremented
+//   - if the pool is closed, or r is outdated by a Reset, nobody gets r and kept is false, unless r is new and an Acquire would otherwise wait for
+//     ever, because no other call of Open is left for it; this Acquire closes an outdated r
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
 	outdated := r.resets != p.resets
 	refused := p.closed || outdated
-	lastHope := isNew && (!outdated || p.waiting > p.open) // otherwise an Acquire might wait for ever
+	lastHope := isNew && (!outdated || p.waiting > p.open)
 	if n := p.dials.First(); n != nil && (!refused || lastHope) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value

@@ -19,7 +19,8 @@ import (
 	"github.com/braidgo/braid/simulation/internal/chance"
 )
 
-// guests is the part of a World that serves its guests, which are goroutines and not tasks.
+// guests is the part of a World that serves its guests, which are goroutines and not tasks. This file says who the guests are, drive.go when they
+// run, and calls.go how they call the World. Package edited has what the runtime does for them.
 type guests struct {
 	mu sync.Mutex // a guest holds mu during a call, and the driver holds mu except in windows
 	w  *World

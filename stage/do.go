@@ -17,6 +17,8 @@ import (
 //	handOn                     the result is the task's, or leads to another try or the next stage    step 9
 //	finish, pay                the fate is counted, and the answer ends the wait                      steps 10 and 11
 //
+// A plain pool would have only put, serve and call. The rest is for refusals, retries, pipes, and for a Do inside a handler.
+//
 // These words have a fixed meaning:
 //
 //	room       a full stage has none; a task has room from step 4 until step 10

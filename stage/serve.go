@@ -43,7 +43,7 @@ func (w *worker) work() {
 	p.endWorker(w)
 }
 
-// serve runs tasks until none can begin. The caller must hold p.guard, which is held again when serve returns.
+// serveStages runs tasks until none can begin. The caller must hold p.guard, which is held again when serveStages returns.
 func (w *worker) serveStages() {
 	p := w.p
 	for c := p.nextStage(); c != nil; c = p.nextStage() {
@@ -137,15 +137,15 @@ func (s *Stage[In, Out]) handOn(e *item[In, Out], out Out, err error, now *int64
 		s.o.RetryBudget.deposit()
 	}
 	switch {
+	case err == nil && e.way.to == nil:
+		e.t.gid.Store(0) // the handler has returned, and its goroutine may soon run another handler
+		give(e.t, out)
+		return false
 	case err != nil:
 		if s.failure(e.t, e.in, err, v); s.onFail != nil { // OnFail may take time
 			*now = s.pool.now()
 		}
-		e.t.gid.Store(0) // the handler has returned, and its goroutine may soon run another handler
-		return false
-	case e.way.to == nil:
 		e.t.gid.Store(0)
-		give(e.t, out)
 		return false
 	}
 	e.t.gid.Store(0)

@@ -1,6 +1,16 @@
 // Package suspend connects synchronisation primitives with schedulers, and has Select, Then and Sleep for their users. A primitive suspends
 // its caller through this package, on any scheduler. A scheduler supplies a Task for each of its tasks, so that this package can park and
-// unpark them. docs/design.md has a picture of one wait.
+// unpark them.
+//
+// # One wait
+//
+// A task locks the guard of an object, and looks. If it cannot go on, it puts a Resumer into the queue of the object, in the same critical
+// section, so that no wake-up falls in between. It unlocks the guard and parks: its scheduler runs other tasks.
+//
+// Later another task takes the Resumer off the queue, and calls Resume with a value. Or the context ends. Both change one word, so exactly one of
+// them wins. If Resume returns true, the value is the waiter's. If it returns false, the caller still has the value, and gives it to the next in
+// the queue. A waiter that was cancelled removes itself from the queue when it runs again. If others behind it could go on before that, they do
+// not wait for it: whoever ends the context serves them, too. docs/design.md has this as a picture.
 //
 // # Performing operations
 //
@@ -75,30 +85,7 @@
 //
 // # Ends
 //
-// A type with an end has Close() error. If there is work to wait for, the type also has Shutdown(ctx) error, as an http.Server has. Both
-// refuse new work at once, with an error that names the package and wraps [ErrClosed]. The connections, listeners and files of
-// adapters/eventloop and adapters/netstack fail with net.ErrClosed or os.ErrClosed instead, as those of packages net and os do.
-//
-// Shutdown lets the accepted work finish. If ctx ends first, Shutdown does the rest as Close does, but never waits for it, and returns the
-// cancellation error. Once the end is complete, Shutdown returns nil even after the end of ctx. A first Shutdown whose ctx has ended may
-// return the cancellation error although there is no work, because even an idle object may need a moment to end.
-//
-// A Shutdown of a scheduler refuses the new work of its own tasks, too: a scope.Map on suspend.Here() then fails with the error of the
-// scheduler, and a continuation of [Then] whose result comes later runs on a goroutine of its own. So shut down the listeners and stages
-// first, and the scheduler last.
-//
-// Close does not let the work finish. It fails the work that has not begun, cancels the work that has, and tells whoever waits for it.
-// Close then waits only where nobody else would learn how the work ends:
-//   - The Close of a scheduler waits for all tasks. A scheduler cannot cancel a task, so a task that is lost would be lost in silence.
-//   - The Close of a scope.Group, and of a session or a shared source of package fetch, waits until all that it has cancelled has ended.
-//     So does the Shutdown of a Group whose ctx has ended.
-//
-// So after a deferred Close of one of these, none of its tasks runs any more. A timer of AfterFunc is no task: if its time comes after the
-// end of the scheduler, its function runs on a goroutine of its own. A stage and a listener are servers: their Close returns at once, and
-// the Close of a stage returns an error if it has given up tasks. A semaphore, a channel or another value without work of its own has only
-// Close, which never waits.
-//
-// A second Close of what waits, waits in the same way, and returns nil or the same error. A second Close of a value, such as a semaphore, a
-// channel or a respool.Pool, returns its error that wraps ErrClosed. A second Close of a connection or a file returns net.ErrClosed or
-// os.ErrClosed.
+// A type with an end has Close() error. If there is work to wait for, it also has Shutdown(ctx) error, which lets the accepted work finish. Both
+// refuse new work at once, with an error that wraps [ErrClosed]; a Close waits only where otherwise a task could be lost in silence.
+// docs/choosing.md has the rule, and what each type does.
 package suspend

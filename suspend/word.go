@@ -4,7 +4,8 @@ import "github.com/braidgo/braid/internal/atomicx"
 
 // A word is the state of a waiter's current suspension: a generation, which only grows, and a status. In the diagram g is the
 // generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the task (-K>) change the
-// word.
+// word. All waits of a task use one word, so that a wait allocates nothing. The generation tells them apart: a Resumer of an
+// earlier wait finds another generation, and does nothing.
 //
 //	          -R> Resume wins            -R> the value is written
 //	g open ───────────────────▶ g claimed ────────────────────────▶ g+1 open

@@ -22,13 +22,15 @@ type Context struct {
 	// The parent, or the context with the parent's values that InitAs was given. Set by Init, and never changes.
 	context.Context
 
-	// Set once, with a CAS, except that Init stores it before others know the Context.
+	// The context of package context behind the methods, made when one of them is called, or over. Set once, with a CAS, except that Init
+	// stores it before others have the Context.
 	inner atomicx.Pointer[inner]
 
-	// The entries that the end of the Context notifies. A List has its own lock.
+	// The waiters and children that the end of the Context notifies. A List has its own lock.
 	List List
 
-	// Nil if the Context follows no parent. In a Following, it is always set. Set before Init returns, and never changes.
+	// The registration by which the Context learns of the end of its parent. Nil if the parent never ends. Set before Init returns, and never
+	// changes.
 	up *upward
 }
 

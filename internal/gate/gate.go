@@ -25,6 +25,9 @@ const Max = 1<<63 - 1
 // A Gate grants permits. One call can take or release several permits. A waiting task holds none of its permits. All of them are handed over
 // to the task before it resumes. No task overtakes another.
 //
+// Compared with the semaphore of x/sync, which locks a mutex in each call, a Gate has a fast path, Resize and Close. And if a waiter is cancelled,
+// those behind it get their permits at once, even if the scheduler of the cancelled waiter is busy.
+//
 // Callers pass the number of permits, size, with each call, because a zero Gate cannot have it: the zero Semaphore has no permits, and the
 // zero RWMutex has all. It is always the same: once a Resize has changed the number, the argument has no effect.
 type Gate struct {
@@ -60,50 +63,6 @@ const (
 	waiting uint64 = 1 << iota
 	one
 )
-
-// Resize sets the number of permits to n. If tasks hold more, none is granted until they have released the surplus.
-func (g *Gate) Resize(n uint64) {
-	g.guard.Lock()
-	defer g.guard.Unlock()
-	ledger.Resized(g, n)
-	g.size, g.changed = n, true
-	g.grantLocked()
-}
-
-// Close ends all waits with ErrClosed, so that g grants no more permits. It reports whether g was open.
-func (g *Gate) Close(size uint64) bool {
-	g.guard.Lock()
-	defer g.guard.Unlock()
-	g.sizeLocked(size)
-	open := !g.closed
-	g.changed, g.closed = true, true
-	g.grantLocked()
-	return open
-}
-
-// sizeLocked returns the number of permits. Before the first change, this is the argument, which it stores for grantLocked.
-func (g *Gate) sizeLocked(size uint64) uint64 {
-	if !g.changed {
-		g.size = size
-	}
-	return g.size
-}
-
-// freeLocked returns how many permits are free while held are held. After a Resize, held may be larger than the number of permits.
-func (g *Gate) freeLocked(held uint64) uint64 {
-	return g.size - min(g.size, held)
-}
-
-// refusedLocked returns the error for a request that can never be granted, or nil.
-func (g *Gate) refusedLocked(n, size uint64) error {
-	if g.closed {
-		return ErrClosed
-	}
-	if n > g.sizeLocked(size) {
-		return ErrTooLarge
-	}
-	return nil
-}
 
 // Acquire takes n permits. It suspends the caller, is cancelled and fails as Semaphore.Acquire does.
 func (g *Gate) Acquire(ctx context.Context, n, size uint64) error {
@@ -203,6 +162,10 @@ func (g *Gate) takeLocked(n uint64) bool {
 }
 
 // grantLocked resumes the first waiters with their permits, until too few are free for the next waiter. The caller must hold g.guard.
+//
+// A grant may meet a cancellation in four places. Here, DropEnded removes a first waiter that was cancelled, and ResumeHead returns false if the
+// cancellation comes after that. Inherit is called when the context of the first waiter ends, before its task runs. Remove is called by the task
+// itself. Each of the four ends with a grantLocked, so the permits that the waiter does not take go to those behind it.
 func (g *Gate) grantLocked() {
 	held := g.word.Or(waiting) / one // g.word changes only under the guard from here on
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
@@ -236,7 +199,52 @@ func (g *Gate) storeLocked(held uint64) {
 	g.word.Store(w)
 }
 
-// A Request is the Source of an Acquire of N permits.
+// Resize sets the number of permits to n. If tasks hold more, none is granted until they have released the surplus.
+func (g *Gate) Resize(n uint64) {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	ledger.Resized(g, n)
+	g.size, g.changed = n, true
+	g.grantLocked()
+}
+
+// Close ends all waits with ErrClosed, so that g grants no more permits. It reports whether g was open.
+func (g *Gate) Close(size uint64) bool {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	g.sizeLocked(size)
+	open := !g.closed
+	g.changed, g.closed = true, true
+	g.grantLocked()
+	return open
+}
+
+// sizeLocked returns the number of permits. Before the first change, this is the argument, which it stores for grantLocked.
+func (g *Gate) sizeLocked(size uint64) uint64 {
+	if !g.changed {
+		g.size = size
+	}
+	return g.size
+}
+
+// freeLocked returns how many permits are free while held are held. After a Resize, held may be larger than the number of permits.
+func (g *Gate) freeLocked(held uint64) uint64 {
+	return g.size - min(g.size, held)
+}
+
+// refusedLocked returns the error for a request that can never be granted, or nil.
+func (g *Gate) refusedLocked(n, size uint64) error {
+	if g.closed {
+		return ErrClosed
+	}
+	if n > g.sizeLocked(size) {
+		return ErrTooLarge
+	}
+	return nil
+}
+
+// A Request is the Source of an Acquire of N permits. Wait calls Try under the guard and, if it returns false, Enqueue in the same critical
+// section. It calls Remove in the task of the waiter, if the wait was cancelled.
 type Request struct {
 	*Gate
 	N, Size uint64

@@ -76,13 +76,11 @@ var runtimeEdits = []edit{
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
 	{file: "runtime/proc.go", old: "	randinit() // must run before mallocinit,", changed: "	orderInit()\n	randinit() // must run before mallocinit,"},
 	{file: "runtime/proc.go", old: "	goargs()\n	goenvs()\n", changed: "	goargs()\n	goenvs()\n	orderHide()\n"},
-	{file: "runtime/alg.go", old: "func alginit() {\n", changed: `func alginit() {
-	if order || orderFixed { // hash as a processor without AES does
-		for i := range hashkey {
-			hashkey[i] = uintptr(bootstrapRand())
-		}
-		return
+	{file: "runtime/proc.go", old: `(?:alginit|maps\.AlgInit)\(\)[^\n]*\n`, pattern: true, changed: `x86, arm := cpu.X86.HasAES, cpu.ARM64.HasAES
+	if order || orderFixed { // maps hash as on a processor without AES
+		cpu.X86.HasAES, cpu.ARM64.HasAES = false, false
 	}
+	$0	cpu.X86.HasAES, cpu.ARM64.HasAES = x86, arm
 `},
 	{file: "runtime/rand.go", old: "	globalRand.state.Init(*seed)\n", changed: "	orderRandInit(seed)\n	globalRand.state.Init(*seed)\n"},
 	{file: "runtime/rand.go", old: "func rand() uint64 {\n", changed: "func rand() uint64 {\n	if x, ok := orderRandom(); ok {\n		return x\n	}\n"},
