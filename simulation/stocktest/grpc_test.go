@@ -153,5 +153,5 @@ func ask(ctx context.Context, w *world, c pb.TestServiceClient, i int) error {
 	})
 }
 
-func TestGRPC(t *testing.T)    { apart(t, 20, calls(false)) }
-func TestGRPCTLS(t *testing.T) { apart(t, 20, calls(true)) }
+func TestGRPC(t *testing.T)    { apart(t, 5, calls(false)) }
+func TestGRPCTLS(t *testing.T) { apart(t, 5, calls(true)) }

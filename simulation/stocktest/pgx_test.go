@@ -97,4 +97,4 @@ func queries(ctx context.Context, w *world) error {
 	return data.atLeast(goroutines, calls)
 }
 
-func TestPgx(t *testing.T) { apart(t, 20, queries) }
+func TestPgx(t *testing.T) { apart(t, 5, queries) }

@@ -1,7 +1,7 @@
 // Package stocktest runs stock programs as guests of a World, each as its module has it: net/http, grpc-go, go-redis, pgx, hashicorp/raft and
 // pebble. With the overlay, bbolt and badger run on disk. Each seed runs twice, and both runs must have the same trace.
 //
-//	go test .                        20 seeds of each
+//	go test .                        20 seeds of each, 5 where each run is a process
 //	BRAID_SEEDS=1000 go test -v .    more, with seeds per second
 //	BRAID_FIRST=1001 go test .       from another seed on
 //	BRAID_SUMS=x go test -run X .    writes into file x a sum of the trace of each seed of a test, to compare processes with BRAID_RANDOM=1

@@ -5,6 +5,7 @@
 package integration_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -59,9 +60,13 @@ func TestFirstStack(t *testing.T) {
 		for name, open := range waits {
 			t.Run(name, func(t *testing.T) {
 				if os.Getenv("BRAID_FIRST_STACK") == "" { // in a new process, because the runtime adapts the size of initial stacks
-					c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
-					c.Env = append(os.Environ(), "BRAID_FIRST_STACK=1", "GODEBUG=adaptivestackstart=0")
-					out, err := c.CombinedOutput()
+					var out []byte
+					err := errors.New("no run")
+					for i := 0; i < 3 && err != nil; i++ { // on a busy machine, tasks that are preempted need more stack
+						c := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", "-test.v")
+						c.Env = append(os.Environ(), "BRAID_FIRST_STACK=1", "GODEBUG=adaptivestackstart=0,asyncpreemptoff=1")
+						out, err = c.CombinedOutput()
+					}
 					require.NoError(t, err, string(out))
 					require.Contains(t, string(out), "--- PASS: "+t.Name())
 					return

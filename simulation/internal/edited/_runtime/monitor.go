@@ -16,6 +16,10 @@ var orderCall struct {
 	when int64
 }
 
+// orderHas reports whether gp has an order, or has one again after nodeInside. If another goroutine ran in between, the order of the two would
+// depend on real time.
+func orderHas(gp *g) bool { return gp.order.id != 0 || gp.order.later != 0 }
+
 // orderMayPreempt reports whether the monitor may preempt the goroutine of pp, which has passed at least 10 ms of real time since the
 // scheduler has run. An ordered goroutine is preempted after 200 ms of processor time, because it may wait in a loop without a point. A
 // goroutine of a bubble is preempted after 5 s.
@@ -30,7 +34,7 @@ func orderMayPreempt(pp *p, since int64) bool {
 		return true
 	case gp.bubble != nil && !order:
 		return since >= 5e9
-	case gp.order.id == 0 || !order:
+	case !order || !orderHas(gp):
 		return true
 	}
 	_, cpu := orderThread(mp.procid)
@@ -51,7 +55,7 @@ func orderMayPreempt(pp *p, since int64) bool {
 // orderMayRetake reports whether the monitor may take the P of gp, which is in a system call: only if the thread sleeps in the kernel. The
 // order would otherwise depend on the time that short calls take.
 func orderMayRetake(pp *p, gp *g, now int64) bool {
-	if !orderPicks || gp.order.id == 0 {
+	if !orderPicks || !orderHas(gp) {
 		return true
 	}
 	if orderCall.tick != pp.syscalltick {
