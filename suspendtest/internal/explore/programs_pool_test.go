@@ -307,23 +307,7 @@ var largePoolPrograms = []program{
 	})},
 	// The task, and with it the pool, ends just when another worker is about to take over.
 	{"pool, grown for nothing", "4 × 1", grownProgram(false, nil)},
-	{"pool, two submitters", "3 × 1", func(w *explore.World) {
-		k := workstealing.NewParking(1)
-		var accepted, ran [2]int
-		w.Go("worker", func(context.Context) { k.Worker(0) })
-		for i, name := range []string{"submit", "submit2"} {
-			w.Go(name, func(context.Context) {
-				if k.Pool().Go(func() { ran[i]++ }) == nil {
-					accepted[i]++
-				}
-				_ = k.Pool().Close()
-				if ran[i] != accepted[i] {
-					panic("closed, and has not run what was accepted")
-				}
-			})
-		}
-		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
-	}},
+	{"pool, two submitters", "3 × 1", twoSubmitters(workstealing.NewParking)},
 	// Once a submission is refused, all are, although the count of a pool closes one part after another.
 	{"pool, refused", "2 × 2", func(w *explore.World) {
 		k := workstealing.NewQueueing(1)
@@ -337,23 +321,7 @@ var largePoolPrograms = []program{
 		w.Go("close", func(context.Context) { _ = k.Pool().Close() })
 	}},
 	// A task ends in another part of the count than it began in, while the pool closes.
-	{"pool, two parts", "3 × 1", func(w *explore.World) {
-		k := workstealing.NewQueueing(1)
-		var accepted, ran [2]int
-		w.Go("worker", func(context.Context) { k.Worker(0) })
-		for i, name := range []string{"submit", "submit2"} {
-			w.Go(name, func(context.Context) {
-				if k.Pool().Go(func() { ran[i]++ }) == nil {
-					accepted[i]++
-				}
-				_ = k.Pool().Close()
-				if ran[i] != accepted[i] {
-					panic("closed, and has not run what was accepted")
-				}
-			})
-		}
-		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
-	}},
+	{"pool, two parts", "3 × 1", twoSubmitters(workstealing.NewQueueing)},
 	// A task blocks the thread of its worker until a task that it has started has run. The other worker must notice that task.
 	{"pool, one stolen", "3 × 1", func(w *explore.World) { onBlockedWorker(w, 2, 1) }},
 	// The same with two tasks that wait for each other. A worker that steals one must wake a third worker for the other.
@@ -463,6 +431,27 @@ var largePoolPrograms = []program{
 			return nil
 		})
 	}},
+}
+
+// twoSubmitters has a pool with one worker, and two tasks that submit a task and then close the pool.
+func twoSubmitters(open func(workers int) *workstealing.Parking) func(w *explore.World) {
+	return func(w *explore.World) {
+		k := open(1)
+		var accepted, ran [2]int
+		w.Go("worker", func(context.Context) { k.Worker(0) })
+		for i, name := range []string{"submit", "submit2"} {
+			w.Go(name, func(context.Context) {
+				if k.Pool().Go(func() { ran[i]++ }) == nil {
+					accepted[i]++
+				}
+				_ = k.Pool().Close()
+				if ran[i] != accepted[i] {
+					panic("closed, and has not run what was accepted")
+				}
+			})
+		}
+		w.Check(func() error { return errors.Join(same(accepted[0], ran[0]), same(accepted[1], ran[1])) })
+	}
 }
 
 // grownProgram has a pool with one worker that may grow by one. A task either blocks natively until a queued task has run, or ends at
