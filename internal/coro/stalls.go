@@ -35,9 +35,9 @@ type Stalls struct {
 	row     row
 	answers func(now time.Time) // called by the worker when a step begins after a look; may be nil
 
-	lasting func() time.Duration // see Lasting; if nil, the function lasts is not called
-	lasts   func(held time.Duration) (enough bool)
-	enough  bool // the function lasts has returned true in this step; only a look writes the field
+	limit   func() time.Duration                   // how long a step may last until onLong is called, see Lasting
+	onLong  func(held time.Duration) (enough bool) // may be nil
+	enough  bool                                   // onLong has returned true in this step; only a look writes the field
 	telling atomicx.Bool
 
 	toldThread atomicx.Bool // see threadStays
@@ -131,19 +131,19 @@ func (s *Stalls) About(f func(goroutine int64, waits time.Duration) (task, remed
 	s.about = f
 }
 
-// Lasting makes s call the function lasts when a step has taken as long as the result of after, or up to twice as long,
-// and then at each look until lasts returns true. The step may have ended before such a call. s calls the function
-// after with its lock held. It calls lasts without a lock, but never concurrently. Lasting returns s, or if s is nil, a
+// Lasting makes s call the function onLong when a step has taken as long as the result of after, or up to twice as long,
+// and then at each look until onLong returns true. The step may have ended before such a call. s calls the function
+// after with its lock held. It calls onLong without a lock, but never concurrently. Lasting returns s, or if s is nil, a
 // Stalls that reports nothing. In a testing/synctest bubble Lasting does nothing. It must be called before the first
 // Begin.
-func (s *Stalls) Lasting(after func() time.Duration, lasts func(held time.Duration) (enough bool)) *Stalls {
+func (s *Stalls) Lasting(after func() time.Duration, onLong func(held time.Duration) (enough bool)) *Stalls {
 	if InBubble() {
 		return s
 	}
 	if s == nil {
 		s = newStalls(unlimited, nil)
 	}
-	s.lasting, s.lasts = after, lasts
+	s.limit, s.onLong = after, onLong
 	return s
 }
 
@@ -197,8 +197,8 @@ func (s *Stalls) wake() {
 // must hold s.mu.
 func (s *Stalls) setTimer() {
 	d := s.every
-	if s.lasts != nil {
-		look := max(s.lasting()/2, 100*time.Microsecond)
+	if s.onLong != nil {
+		look := max(s.limit()/2, 100*time.Microsecond)
 		if s.enough {
 			look *= 32
 		}
@@ -220,9 +220,9 @@ func (s *Stalls) setTimer() {
 func (s *Stalls) inspect() {
 	now := time.Now()
 	text := s.stalled(now)
-	if s.lasts != nil && !s.enough {
-		if held := s.held(now); held > 0 && held >= s.lasting() {
-			s.enough = s.lasts(held)
+	if s.onLong != nil && !s.enough {
+		if held := s.held(now); held > 0 && held >= s.limit() {
+			s.enough = s.onLong(held)
 		}
 	}
 	if text != nil {
@@ -234,12 +234,12 @@ func (s *Stalls) inspect() {
 	s.wake()
 }
 
-// pass gives a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.lasts
+// pass gives a report to s.report. The caller must hold no lock, because s.report may close the scheduler. If s.onLong
 // is set, a report that blocks must not delay the next look, so the report gets its own goroutine. While that goroutine
 // runs, further reports are dropped.
 func (s *Stalls) pass(text []byte) {
 	switch {
-	case s.lasts == nil:
+	case s.onLong == nil:
 		s.report(text)
 	case s.telling.CompareAndSwap(false, true):
 		go func() {
@@ -260,7 +260,7 @@ func (s *Stalls) held(now time.Time) time.Duration {
 }
 
 // Lasts reports whether the current step has lasted for the time that Lasting set.
-func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.lasting() }
+func (s *Stalls) Lasts() bool { return s.held(time.Now()) >= s.limit() }
 
 // Waits returns those workers in the map all whose current step has lasted long enough (see Lasts) and waits natively.
 // A wait for one of Braid's own locks does not count, because it is short. The argument held is the time that one of
@@ -282,7 +282,7 @@ func Waits[W any](held time.Duration, all map[*Stalls]W) (ws []W) {
 	begun.mu.Unlock()
 	for id, stack := range stacks {
 		s := tasks[id]
-		if s == nil || s.held(now) < s.lasting() {
+		if s == nil || s.held(now) < s.limit() {
 			continue
 		}
 		if !suspended(stack) && !computes(waitState(stack)) && !ours(stack) {

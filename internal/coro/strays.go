@@ -20,7 +20,9 @@ type Strays struct {
 	after  time.Duration
 	report func(text []byte)
 
-	mu    atomicx.Mutex
+	looking atomicx.Mutex // held by look, which may stop the process for a while, so that two looks do not report the same step
+
+	mu    atomicx.Mutex    // never held while stacks are printed, so that no step that goes out or comes back waits for them
 	steps map[int64]*stray // keyed by goroutine
 	lines map[string]bool  // the lines of code that were reported
 	timer *time.Timer      // made by the first step outside, and reused
@@ -88,44 +90,70 @@ func (s *Strays) setTimer(d time.Duration) {
 // inspect reports the steps that are due. The timer calls it.
 func (s *Strays) inspect() {
 	now := time.Now()
-	due, longest, first := map[int64]*stray{}, time.Duration(0), time.Duration(math.MaxInt64)
-	s.mu.Lock()
-	s.at = time.Time{}
-	for id, x := range s.steps {
-		switch held := now.Sub(x.since); {
-		case x.other:
-		case held < x.next:
-			first = min(first, x.next-held)
-		default:
-			due[id] = x
-			longest = max(longest, held)
-		}
-	}
-	var all iter.Seq2[int64, []byte]
-	if len(due) > 0 {
-		if all = stacks(longest); all == nil {
-			first = min(first, s.after/8) // it is too early to print the stacks
-		}
-	}
-	if all != nil {
-		for _, x := range due {
-			held := now.Sub(x.since)
-			x.next, first = 2*held, min(first, held)
-		}
-	}
-	if first < math.MaxInt64 {
-		s.setTimer(max(first, time.Millisecond))
-	}
-	s.mu.Unlock()
-	if all == nil {
-		return
-	}
+	due, all := s.look(now)
 	for id, stack := range all {
 		if x := due[id]; x != nil {
 			if text := s.text(id, x, now, stack); text != nil {
 				s.report(text) // no lock is held, because the report may close the scheduler
 			}
 		}
+	}
+}
+
+// look returns the steps that are due, and all stacks, and sets the timer again. There are no stacks if no step is due, or if it
+// is too early to print them.
+func (s *Strays) look(now time.Time) (due map[int64]*stray, all iter.Seq2[int64, []byte]) {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	due, longest := s.due(now)
+	isEarly := false
+	if len(due) > 0 {
+		all = stacks(longest)
+		isEarly = all == nil
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all == nil {
+		all = func(func(int64, []byte) bool) {}
+	} else {
+		for _, x := range due {
+			x.next = 2 * now.Sub(x.since)
+		}
+	}
+	s.again(now, isEarly)
+	return due, all
+}
+
+// due returns the steps that are due, and the duration of the longest.
+func (s *Strays) due(now time.Time) (due map[int64]*stray, longest time.Duration) {
+	due = map[int64]*stray{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = time.Time{}
+	for id, x := range s.steps {
+		if held := now.Sub(x.since); !x.other && held >= x.next {
+			due[id] = x
+			longest = max(longest, held)
+		}
+	}
+	return due, longest
+}
+
+// again sets the timer for the next step that will be due; isEarly means that one is due already, and waits for its stack. The
+// caller must hold s.mu.
+func (s *Strays) again(now time.Time, isEarly bool) {
+	first := time.Duration(math.MaxInt64)
+	for _, x := range s.steps {
+		if left := x.next - now.Sub(x.since); !x.other && left > 0 {
+			first = min(first, left)
+		}
+	}
+	if isEarly {
+		first = min(first, s.after/8)
+	}
+	if first < math.MaxInt64 {
+		s.setTimer(max(first, time.Millisecond))
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 // A lease allows another goroutine to take the Runner away from a step that lasts too long, and to run it from then on.
 // The field holder is the goroutine id of the coroutine whose step holds the Runner, or 0. -R> is the goroutine that
-// the Runner runs on, -T> the task, -M> a monitor, which calls Take.
+// the Runner runs on, -T> the task, -M> a monitor: the watch of the scheduler, which calls Take for a step that lasts too long, and then
+// starts a goroutine that runs the Runner.
 //
 //	0  -R> g   a step of the coroutine with goroutine g begins
 //	g  -R> 0   the step has ended

@@ -197,14 +197,14 @@ func (r *Runner) enterCore() bool {
 	return owner == id && owner != 0 && !r.inbox.Asleep() || r.calling.Load() == id
 }
 
-// exit leaves the core after a successful call of enter or claim.
+// exit leaves the core after a successful call of enterCore or claim.
 func (r *Runner) exit() {
 	if l := r.lease; l != nil {
 		l.exit()
 	}
 }
 
-// claim is like enter, for a running coroutine of the Runner.
+// claim is like enterCore, for a running coroutine of the Runner.
 func (r *Runner) claim() bool { return r.lease == nil || r.lease.claim(gid.Get()) }
 
 // own returns the entry for goroutine id in ownGoroutines.
