@@ -52,13 +52,13 @@ func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }
 func TestRegisterSchedulers(t *testing.T) {
 	reader := metric.NewManualReader()
 	r, err := otel.RegisterSchedulers(metric.NewMeterProvider(metric.WithReader(reader)).Meter("test"), map[string]interface{ Stats() sched.Stats }{
-		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
+		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5, Coroutines: 8},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]float64{"scheduler_running": 1, "scheduler_suspended": 6, "scheduler_queued": 2, "scheduler_blocking": 4,
-		"scheduler_blocking_queued": 5, "scheduler_wakes_total": 70, "scheduler_steals_total": 3}
+		"scheduler_blocking_queued": 5, "scheduler_coroutines": 8, "scheduler_wakes_total": 70, "scheduler_steals_total": 3}
 	if got := collect(t, reader); !maps.Equal(got, want) {
 		t.Error(got)
 	}

@@ -16,6 +16,7 @@ func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats()
 	running, suspended := r.gauge("scheduler_running", "Running tasks.", "1"), r.gauge("scheduler_suspended", "Suspended tasks.", "1")
 	queued := r.gauge("scheduler_queued", "Tasks that have not started.", "1")
 	blocking, waiting := r.gauge("scheduler_blocking", "Functions of suspend.Blocking that run.", "1"), r.gauge("scheduler_blocking_queued", "Functions of suspend.Blocking that wait to run.", "1")
+	coroutines := r.gauge("scheduler_coroutines", "Goroutines that run tasks or are kept for further tasks.", "1")
 	wakes := r.counter("scheduler_wakes_total", "Suspended tasks that were resumed.", "1")
 	steals := r.counter("scheduler_steals_total", "Tasks that a worker took from another.", "1")
 	if r.err != nil {
@@ -27,7 +28,7 @@ func RegisterSchedulers(m metric.Meter, schedulers map[string]interface{ Stats()
 			of := metric.WithAttributes(attribute.String("scheduler", name))
 			for g, v := range map[metric.Float64Observable]float64{
 				running: float64(s.Running), suspended: float64(s.Suspended), queued: float64(max(s.Live-s.Running-s.Suspended, 0)),
-				blocking: float64(s.Blocking), waiting: float64(s.BlockingQueued), wakes: float64(s.Wakes), steals: float64(s.Steals),
+				blocking: float64(s.Blocking), waiting: float64(s.BlockingQueued), coroutines: float64(s.Coroutines), wakes: float64(s.Wakes), steals: float64(s.Steals),
 			} {
 				o.ObserveFloat64(g, v, of)
 			}

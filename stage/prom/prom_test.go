@@ -111,13 +111,16 @@ func (s scheduler) Stats() sched.Stats { return sched.Stats(s) }
 func TestSchedulerCollector(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(prom.NewSchedulerCollector(map[string]interface{ Stats() sched.Stats }{
-		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5},
+		"loop": scheduler{Live: 9, Running: 1, Suspended: 6, Wakes: 70, Steals: 3, Blocking: 4, BlockingQueued: 5, Coroutines: 8},
 	}))
 	want := `
 # HELP scheduler_blocking Functions of suspend.Blocking that run.
 # TYPE scheduler_blocking gauge
 scheduler_blocking{scheduler="loop",state="queued"} 5
 scheduler_blocking{scheduler="loop",state="running"} 4
+# HELP scheduler_coroutines Goroutines that run tasks or are kept for further tasks.
+# TYPE scheduler_coroutines gauge
+scheduler_coroutines{scheduler="loop"} 8
 # HELP scheduler_steals_total Tasks that a worker took from another.
 # TYPE scheduler_steals_total counter
 scheduler_steals_total{scheduler="loop"} 3
