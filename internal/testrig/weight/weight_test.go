@@ -1,4 +1,5 @@
-// Package weight limits the lines of production code of each part of the repository, and the exported names of each package.
+// Package weight limits the lines of production code and of tests of each part of the repository, and the exported names of
+// each package.
 package weight
 
 import (
@@ -23,7 +24,8 @@ const (
 func TestWeight(t *testing.T) {
 	text, err := os.ReadFile(limits)
 	require.NoError(t, err)
-	lines, exported := linesOf(t), namesOf(t)
+	counts := map[string]map[string]int{"names": namesOf(t)}
+	counts["lines"], counts["tests"] = linesOf(t)
 	seen := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "#")
@@ -36,18 +38,17 @@ func TestWeight(t *testing.T) {
 		limit, err := strconv.Atoi(fields[2])
 		require.NoError(t, err)
 		seen[what+" "+part] = true
-		have := map[string]map[string]int{"lines": lines, "names": exported}[what]
+		have := counts[what]
 		require.NotNil(t, have, "%s", line)
 		require.NotZero(t, have[part], "%s %s: there are none", what, part)
 		if have[part] > limit {
 			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write why behind it", part, have[part], what, limits, limit)
 		}
 	}
-	for part, n := range lines {
-		require.True(t, seen["lines "+part], "%s has %d lines and no limit", part, n)
-	}
-	for part, n := range exported {
-		require.True(t, seen["names "+part], "%s has %d names and no limit", part, n)
+	for what, have := range counts {
+		for part, n := range have {
+			require.True(t, seen[what+" "+part], "%s has %d %s and no limit", part, n, what)
+		}
 	}
 }
 
@@ -64,9 +65,9 @@ func partOf(folder string) string {
 	return first
 }
 
-// linesOf counts the lines of production code of each part, with comments and blank lines.
-func linesOf(t *testing.T) map[string]int {
-	lines := map[string]int{}
+// linesOf counts the lines of production code and of tests of each part, with comments and blank lines.
+func linesOf(t *testing.T) (production, tests map[string]int) {
+	production, tests = map[string]int{}, map[string]int{}
 	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -74,16 +75,20 @@ func linesOf(t *testing.T) map[string]int {
 		if d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		if name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))); strings.Contains(name, "/") && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+		if name := filepath.ToSlash(strings.TrimPrefix(file, root+string(filepath.Separator))); strings.Contains(name, "/") && strings.HasSuffix(name, ".go") {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				return err
+			}
+			lines := production
+			if strings.HasSuffix(name, "_test.go") {
+				lines = tests
 			}
 			lines[partOf(name)] += bytes.Count(text, []byte("\n"))
 		}
 		return nil
 	}))
-	return lines
+	return production, tests
 }
 
 func namesOf(t *testing.T) map[string]int {
