@@ -62,9 +62,9 @@ func (t *tracer) now() time.Duration {
 	return time.Since(t.begun)
 }
 
-// mark returns a mark for the calling Get or All, which must have called mark through call.wait and waiter.begin.
+// mark returns a mark for the calling Get or All, which must have called mark through call.wait and waiter.init.
 func (f *frame) mark() *mark {
-	const above = 4 // skips the frames of runtime.Callers, mark, begin and wait
+	const above = 4 // skips the frames of runtime.Callers, mark, init and wait
 	m := &mark{label: f.label, task: f.trail, because: f.trail.last.Load()}
 	runtime.Callers(above, m.at[:])
 	if m.skip = f.s.opts.Skip; m.skip != nil {
