@@ -59,6 +59,9 @@ type wait struct {
 	status state
 }
 
+// unarmed is the status of a wait while its registration may cancel nothing. No word has it.
+const unarmed = cancelled + 1
+
 func newBinding(t Task) *binding {
 	b := &binding{waiter: waiter{task: t}}
 	b.switcher, _ = t.(sched.Switcher)

@@ -14,8 +14,16 @@ import (
 // A Select locks the guards of all its cases, in the same order for all callers, and tries each case. If no case is possible, it
 // queues for all cases before it unlocks the guards.
 //
-// Invariant: between step 7 and the CAS that ends the wait, each leg is in the queue of its object, and no leg has had an effect. All
-// legs share one word, so exactly one CAS wins: that of a Resume, of the end of the context, or of a Kill.
+// The idea: the task waits in all queues at once, but all its Resumers change the same word. So the first Resume chooses the case, and
+// each later one returns false, and its caller keeps the value.
+//
+// A leg is one elementary operation of a case, with the guard of its object. A level is a leg without a guard, such as a timeout:
+// trying it consumes nothing, and it stays ready once it is ready. The word is the state of the task's wait (word.go), and a
+// registration makes the end of ctx change it (context.go). A slot receives the value of a leg (slot.go). A Preparer is a Source that
+// may have to be tried again (internal/again).
+//
+// Invariant: between step 7 and the CAS that ends the wait, each leg is in the queue of its object, and no leg has had an effect. Exactly
+// one CAS wins: that of a Resume, of the end of the context, or of a Kill.
 //
 // These are the steps of a Select of channels in a task, up to a case that is performed:
 //
@@ -25,9 +33,9 @@ import (
 //  3. Guards.Lock locks the guards in the same order for all callers, so that two Selects cannot wait for each other's guards.
 //  4. lookLocked calls one Try after another. The first Try that returns true has performed its operation. Select then unlocks the
 //     guards and continues with step 9.
-//  5. Select has to wait. A task whose last wait had the same context still has an open word and its registration, so Select
-//     continues with step 7, and keeps the guards locked. For any other task it unlocks them and calls arm, which may call methods
-//     of ctx.
+//  5. Select has to wait, so it needs an open word and a registration with ctx. If the last wait of the task had the same context,
+//     it has left both, and Select continues with step 7, and keeps the guards locked. Otherwise it unlocks them and calls arm,
+//     which may call methods of ctx.
 //  6. Select locks the guards and tries the legs again, since an object may have changed in between. If a Try returns true, Select
 //     continues as in step 4.
 //  7. enqueueLocked queues all legs, and Select unlocks the guards. The last look and the queueing are one critical section;

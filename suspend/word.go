@@ -2,10 +2,14 @@ package suspend
 
 import "github.com/braidgo/braid/internal/atomicx"
 
-// A word is the state of a waiter's current suspension: a generation, which only grows, and a status. In the diagram g is the
-// generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the task (-K>) change the
-// word. All waits of a task use one word, so that a wait allocates nothing. The generation tells them apart: a Resumer of an
-// earlier wait finds another generation, and does nothing.
+// A word is the state of a waiter's current suspension, which is open until one CAS ends it: it is then claimed by a resumer, or
+// cancelled. With a new word for each wait, three states would do: open, resumed and cancelled. But all waits of a task use one
+// word, so that a wait allocates nothing. So a word has a generation, which only grows: a Resumer of an earlier wait finds another
+// generation, and does nothing. The status claimed is for the time in which the value is written. Three kinds of open say who may
+// cancel the wait.
+//
+// In the diagram g is the generation. The waiter (-S>), a resumer (-R>), a context that ends (-C>) and a scheduler that kills the
+// task (-K>) change the word.
 //
 //	          -R> Resume wins            -R> the value is written
 //	g open ───────────────────▶ g claimed ────────────────────────▶ g+1 open
@@ -13,8 +17,8 @@ import "github.com/braidgo/braid/internal/atomicx"
 //	  │ -C> ctx ends, -K> Kill          -S> the next wait begins        │
 //	  └───────────────────────▶ g cancelled ────────────────────────────┘
 //
-// Here open stands for any of the three open statuses. A resumer that moves the word by two generations tells the waiter that the value is in
-// the node of its queue.
+// Here open stands for any of the three open statuses. A resumer that need not write a value skips the status claimed: it moves the word
+// by one generation if there is no value, and by two if the value is in the waiter's node in the queue of the object.
 //
 // These are the changes of a wait that ends normally:
 //
@@ -50,9 +54,8 @@ const (
 	open          state = iota
 	openToContext       // the registration may cancel the wait
 	openLazily          // only a resumer that finds the context ended, or a Kill, cancels the wait
-	claimed             // the first of three statuses, one for each open status, see claimedFrom
-	cancelled     = claimed + 3
-	unarmed       = cancelled + 1 // no word has this status; a registration has it while it may cancel nothing
+	claimed             // a resumer has won, and writes the value
+	cancelled
 
 	statusBits = 3
 	statusMask = 1<<statusBits - 1
@@ -64,10 +67,6 @@ func (s state) with(status state) state { return s&^statusMask | status }
 func (s state) next(status state) state { return (s + generation).with(status) }
 func (s state) sameWait(t state) bool   { return s>>statusBits == t>>statusBits }
 
-// claimedFrom returns the state of a word that was claimed in the state s. The status of s is one of the three open statuses, and each has
-// a claimed status of its own.
-func claimedFrom(s state) state { return s + claimed }
-
 func (w *word) load() state              { return state(w.v.Load()) }
 func (w *word) move(from, to state) bool { return w.v.CompareAndSwap(uint64(from), uint64(to)) }
 
@@ -75,11 +74,11 @@ func (w *word) move(from, to state) bool { return w.v.CompareAndSwap(uint64(from
 
 func (w *word) deliverNothing(s state) bool { return w.move(s, s+generation) }
 func (w *word) deliverInNode(s state) bool  { return w.move(s, s+2*generation) }
-func (w *word) claim(s state) bool          { return w.move(s, claimedFrom(s)) }
+func (w *word) claim(s state) bool          { return w.move(s, s.with(claimed)) }
 
 // deliver is called after a claim of s. It changes nothing if the waiter has abandoned the wait, because nothing reads the slot
 // then.
-func (w *word) deliver(s state) { w.move(claimedFrom(s), s+generation) }
+func (w *word) deliver(s state) { w.move(s.with(claimed), s+generation) }
 
 // cancel is called when a context ends, and by a resumer that finds the context ended.
 func (w *word) cancel(s state) bool { return w.move(s, s.with(cancelled)) }
@@ -119,7 +118,7 @@ func (w *word) abandon(s state) {
 // pending reports whether the wait has not ended.
 func (w *word) pending(s state) bool {
 	now := w.load()
-	return now == s || now == claimedFrom(s)
+	return now == s || now == s.with(claimed)
 }
 
 func (w *word) isCancelled(s state) bool { return w.load() == s.with(cancelled) }
