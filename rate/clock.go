@@ -41,8 +41,8 @@ func (c *clock) since(t time.Time) time.Time {
 	return c.last
 }
 
-// dueAfter returns the time at which wait has passed on c, if a caller whose clock shows now waits for it. If that time is over, the clock will jump to
-// now, perhaps over the peak, and the time up to the peak does not count.
+// dueAfter returns the time at which a wait of this length is over on c, for a caller whose clock shows now. With last = 3 and peak = 7, a wait
+// of 2 is over at 5 if now is 3. If now is 9, it is over at 9, because of the time since last only 7 to 9 counts.
 func (c *clock) dueAfter(now time.Time, wait time.Duration) time.Time {
 	due := c.last.Add(wait)
 	if due.Before(now) {

@@ -17,7 +17,7 @@ type line struct {
 	//	waiting -T> waiting  the waiters that are due are resumed; a timer is started for the next waiter
 	//	waiting -W> waiting  the first waiter leaves, or its context ends: the timer is stopped; then as for -T>
 	//
-	// Invariant: the field of is set if there are waiters.
+	// Invariant: the field pace is set if there are waiters.
 	//
 	// Debt: a task that removes the first waiter, or changes the time at which it is due, must call serveLocked, because otherwise the
 	// timer fires at the wrong time. A timer that fires although it was stopped does no harm.
@@ -26,7 +26,7 @@ type line struct {
 	heir    suspend.Heir
 	waiters suspend.Queue[time.Time, place]
 	stop    func() bool // stops the timer
-	of      pace
+	pace    pace
 }
 
 // A pace is a Limiter or a Ticker. Its method refuses returns an error if n tokens are never due. Its method at returns the time at which n
@@ -58,15 +58,15 @@ func (l *line) serveLocked() {
 	for l.waiters.DropEnded(); l.waiters.Len() > 0; l.waiters.DropEnded() {
 		p := *l.waiters.Head()
 		now := p.now()
-		due, err := time.Time{}, l.of.refuses(p.n)
+		due, err := time.Time{}, l.pace.refuses(p.n)
 		if err == nil {
-			if due = l.of.at(now, float64(p.n)); due.After(now) {
+			if due = l.pace.at(now, float64(p.n)); due.After(now) {
 				l.armLocked(due.Sub(now))
 				return
 			}
 		}
 		if _, ok := l.waiters.ResumeHead(due, err); ok && err == nil {
-			l.of.spend(now, p.n)
+			l.pace.spend(now, p.n)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (l *line) wantedLocked() (n float64) {
 
 // wants returns the number of tokens that p will take: none, if it will be refused.
 func (l *line) wants(p place) float64 {
-	if l.of.refuses(p.n) != nil {
+	if l.pace.refuses(p.n) != nil {
 		return 0
 	}
 	return float64(p.n)
@@ -119,7 +119,7 @@ func (l *line) armLocked(d time.Duration) {
 // A turn is the Source of a wait for n tokens, or for a tick.
 type turn struct {
 	*line
-	of       pace
+	pace     pace // the Limiter or Ticker; line.pace is the same, but only the first Enqueue sets it
 	n        int
 	deadline time.Time // zero if there is none, or if the wait may fail only then
 }
@@ -128,13 +128,13 @@ func (t turn) Guard() *suspend.Guard { return &t.guard }
 
 func (t turn) Try() (due time.Time, ok bool, err error) {
 	t.dropEndedLocked()
-	if err = t.of.refuses(t.n); err != nil {
+	if err = t.pace.refuses(t.n); err != nil {
 		return due, true, err
 	}
 	now := suspend.Now()
 	if t.waiters.Len() == 0 {
-		if due = t.of.at(now, float64(t.n)); !due.After(now) {
-			t.of.spend(now, t.n)
+		if due = t.pace.at(now, float64(t.n)); !due.After(now) {
+			t.pace.spend(now, t.n)
 			return due, true, nil
 		}
 	}
@@ -152,7 +152,7 @@ func (t turn) isTooLate(now time.Time) bool {
 	}
 	n := float64(t.n)
 	isLate := func() bool {
-		due := t.of.at(now, n)
+		due := t.pace.at(now, n)
 		return due.After(t.deadline) && due.Before(never)
 	}
 	for p := range t.waiters.Pending() {
@@ -165,13 +165,13 @@ func (t turn) isTooLate(now time.Time) bool {
 }
 
 func (t turn) Enqueue(r suspend.Resumer[time.Time]) {
-	t.line.of = t.of
+	t.line.pace = t.pace
 	p := place{t.n, r.Spawner()}
 	t.waiters.Push(r, p)
 	r.LeaveTo(&t.heir, (*inheritor)(t.line))
 	if t.waiters.Len() == 1 {
 		now := p.now()
-		t.armLocked(t.of.at(now, float64(p.n)).Sub(now))
+		t.armLocked(t.pace.at(now, float64(p.n)).Sub(now))
 	}
 }
 

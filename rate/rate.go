@@ -1,5 +1,6 @@
-// Package rate provides a rate limiter and a ticker, on the clock of the caller's scheduler. A Limiter limits the rate of events, and a
-// Ticker ticks at fixed intervals. A task waits for either with a context, or in a case of a Select.
+// Package rate provides a rate limiter and a ticker, on the clock of the caller's scheduler. A Limiter is a bucket of tokens, which is
+// refilled at a fixed rate: an event takes a token, or waits for one. A Ticker ticks at fixed intervals. A task waits for either with a
+// context, or in a case of a Select.
 //
 //	limit := rate.NewLimiter(rate.Every(100*time.Millisecond), 5) // ten events per second, bursts of five
 //	if err := limit.Wait(ctx); err != nil {
@@ -160,7 +161,7 @@ func (l *Limiter) newTurn(n int) turn {
 	if n < 0 {
 		panic("rate: negative number of tokens")
 	}
-	return turn{line: &l.line, of: l, n: n}
+	return turn{line: &l.line, pace: l, n: n}
 }
 
 func (l *Limiter) refuses(n int) error {
@@ -168,44 +169,6 @@ func (l *Limiter) refuses(n int) error {
 		return ErrTooLarge
 	}
 	return nil
-}
-
-// fill adds the tokens that have accrued between l.last and now.
-func (l *Limiter) fill(now time.Time) {
-	l.goBack(now)
-	l.tokens = l.filled(now)
-	l.advance(now)
-}
-
-// filled returns the number of tokens in the bucket at the time now.
-func (l *Limiter) filled(now time.Time) float64 {
-	if d := now.Sub(l.since(now)); d > 0 {
-		return min(float64(l.burst), l.tokens+float64(d)/interval(l.limit))
-	}
-	return l.tokens
-}
-
-// at returns the time at which the bucket has n tokens, or never. It may be before now.
-func (l *Limiter) at(now time.Time, n float64) time.Time {
-	l.goBack(now)
-	missing := n - l.tokens
-	switch {
-	case missing <= 0 || l.limit == Inf:
-		return l.last
-	case l.limit == 0:
-		return never
-	}
-	wait := duration(missing * interval(l.limit))
-	return l.dueAfter(now, wait)
-}
-
-// never is the time of an event that is not due before a SetLimit. No Duration is long enough to reach it.
-var never = time.Unix(1<<40, 0)
-
-func (l *Limiter) spend(now time.Time, n int) {
-	if l.fill(now); l.limit < Inf {
-		l.tokens -= float64(n)
-	}
 }
 
 // checked returns burst. It panics if burst is negative.
@@ -225,18 +188,4 @@ func checkedLimit(limit Limit) Limit {
 		panic("rate: negative Limit")
 	}
 	return min(limit, Inf)
-}
-
-// interval returns the number of nanoseconds per token, 0 for Inf, and +Inf for 0.
-func interval(limit Limit) float64 {
-	if limit == Inf {
-		return 0
-	}
-	return float64(time.Second) / math.Abs(float64(limit)) // 1/-0 is negative
-}
-
-// duration converts nanoseconds to a Duration, and clamps large values.
-func duration(ns float64) time.Duration {
-	const most = 1 << 62
-	return time.Duration(min(ns, most))
 }

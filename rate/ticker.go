@@ -61,7 +61,7 @@ func (t *Ticker) newTurn() turn {
 	if t.every <= 0 {
 		panic("rate: wait for the zero Ticker")
 	}
-	return turn{line: &t.line, of: t}
+	return turn{line: &t.line, pace: t}
 }
 
 // All returns an iterator over the times of the ticks. The loop ends when ctx is done, and for no other reason, so the iterator yields no

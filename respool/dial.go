@@ -55,7 +55,7 @@ func (p *Pool[R]) dial(ctx context.Context, own seat[R]) (s seat[R], r *resource
 	started, got := false, false
 	defer func() {
 		if !started { // a method of ctx has panicked, or Go has
-			p.over(d, nil, suspend.ErrAbandoned, outcome.Outcome{})
+			p.failed(d, suspend.ErrAbandoned, outcome.Outcome{})
 		}
 		if !got && p.leave(d) && d.result.r != nil { // the task was killed
 			p.putBack(d.result.r, d.result.isNew)
@@ -67,9 +67,9 @@ func (p *Pool[R]) dial(ctx context.Context, own seat[R]) (s seat[R], r *resource
 	}
 	inner, stop := cancel.New(context.WithoutCancel(ctx))
 	d.cancel.Store(&stop)
-	dropped := func() { p.over(d, nil, suspend.ErrAbandoned, outcome.Outcome{}) } // its node has crashed before it began
+	dropped := func() { p.failed(d, suspend.ErrAbandoned, outcome.Outcome{}) } // its node has crashed before it began
 	if err := abandoned.Go(on, func() { p.run(inner, d) }, dropped); err != nil {
-		p.over(d, nil, err, outcome.Outcome{})
+		p.failed(d, err, outcome.Outcome{})
 	}
 	p.cancelUnwanted() // a Close before d.cancel was set has missed it
 	started = true
@@ -96,9 +96,9 @@ func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
 		}
 	}, func(o outcome.Outcome) {
 		if o.Returned() && err == nil {
-			p.over(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()}, nil, o)
+			p.succeeded(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()})
 		} else {
-			p.over(d, nil, err, o)
+			p.failed(d, err, o)
 		}
 	})
 }
@@ -160,28 +160,30 @@ func (p *Pool[R]) cancelUnwanted() {
 	}
 }
 
-// over records the end of the Open of d, with the resource r, or with err or o if r is nil.
-func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome) {
+// succeeded ends the Open of d, which has opened r.
+func (p *Pool[R]) succeeded(d *dial[R], r *resource[R]) {
 	defer p.cancelUnwanted()
-	if r != nil {
-		r.idle = suspend.Now()
-		preempt.Releases(preempt.Resources)
-	}
+	r.idle = suspend.Now()
+	preempt.Releases(preempt.Resources)
 	p.mu.Lock()
-	p.opening.Remove(&d.opens)
-	p.open--
-	if r != nil {
-		p.total.Opened++
-		d.seat.pass()                     // to r
-		kept, to := p.keepLocked(r, true) // in this section: an Open that fails must not fail the Acquire that gets r
-		p.mu.Unlock()
-		p.putAway(r, kept, to)
-		return
-	}
+	p.endOpenLocked(d)
+	p.total.Opened++
+	d.seat.pass()                     // to r
+	kept, to := p.keepLocked(r, true) // in this section: an Open that fails must not fail the Acquire that gets r
+	p.mu.Unlock()
+	p.putAway(r, kept, to)
+}
+
+// failed ends the Open of d, which has opened nothing, with err or o. The Acquire of d gets this result if it still waits. If it was
+// served before, by another Open, there may be an Acquire that this other Open would have served. The first one gets the result then.
+func (p *Pool[R]) failed(d *dial[R], err error, o outcome.Outcome) {
+	defer p.cancelUnwanted()
+	p.mu.Lock()
+	p.endOpenLocked(d)
 	to := &d.waits
 	if !p.dials.Has(to) {
 		to = nil
-		if p.waiting > p.open { // the first Acquire that waits has no Open any more, because d's resource was another's
+		if p.waiting > p.open { // endOpenLocked has removed a call of Open, so there may be one less than Acquires that wait
 			to = p.dials.First()
 			if err == nil {
 				err, o = abandoned.Error(suspend.ErrAbandoned, o.Value()), outcome.Outcome{}
@@ -199,6 +201,11 @@ func (p *Pool[R]) over(d *dial[R], r *resource[R], err error, o outcome.Outcome)
 	if to == nil && !o.Exited() {
 		o.Rethrow() // nobody else sees the panic
 	}
+}
+
+func (p *Pool[R]) endOpenLocked(d *dial[R]) {
+	p.opening.Remove(&d.opens)
+	p.open--
 }
 
 // putBack passes r, with its permit and its place as a user, to the first Acquire that waits, or makes r idle, or closes it.

@@ -122,8 +122,8 @@ func New[R any](o Options[R]) *Pool[R] {
 	return &Pool[R]{o: o, permits: semaphore.New(int64(o.Max))}
 }
 
-// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner: an Acquire, the dial that the Acquire
-// has started, or a resource that is leased or passed on. The zero seat is empty.
+// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner at a time. The way of a seat is from an
+// Acquire to the dial that the Acquire has started, to the resource that is opened, and to the Lease. The zero seat is empty.
 type seat[R any] struct{ pool *Pool[R] }
 
 // pass empties s, and returns its content for the next owner.
@@ -342,8 +342,8 @@ func (p *Pool[R]) ready(r *resource[R], now time.Time) bool {
 func (p *Pool[R]) keepLocked(r *resource[R], isNew bool) (kept bool, to *dial[R]) {
 	outdated := r.resets != p.resets
 	refused := p.closed || outdated
-	lastHope := isNew && (!outdated || p.waiting > p.open)
-	if n := p.dials.First(); n != nil && (!refused || lastHope) {
+	onlyOpenLeft := isNew && (!outdated || p.waiting > p.open)
+	if n := p.dials.First(); n != nil && (!refused || onlyOpenLeft) {
 		p.serveLocked(n.Value, opened[R]{r: r, isNew: isNew}, nil)
 		return true, n.Value
 	}
