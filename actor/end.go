@@ -17,6 +17,13 @@ import (
 //	ended      the code of the actor has ended, its context is cancelled, and its requests have failed
 //	over       the actor has no children, or a Kill has cut the wait for them; all that wait for the end, and all watchers, learn of it
 //
+// These functions make the changes:
+//
+//	finish             the end of the actor's last task
+//		drain              after a Stop: stops the children, and waits for them
+//		terminate          ends the context and fails the requests; deferred calls then bury the mail and call Options.OnEnd
+//			publishEnd         resumeEndWaiters and tellEnd; then the same for a parent whose last child this was
+//
 // An actor drains only after a Stop or an ErrStopped, and only if it has children; see drains. The function finish calls drain and
 // terminate. A Kill in state ended makes the last change in cutEnd. The field life.state has the state ended, and life.over the state over.
 

@@ -17,7 +17,7 @@ import (
 //	receiving  -S,-T,-K> running   and the actor's waiter is resumed
 //	reacting   -S,-T,-K> running   and the caller must start a task after it unlocks the guard
 //	running    -A> receiving, reacting   if there is no new message and no Stop, Kill or expired timeout
-//	running    -A> ended       final; mail, requests and watchers are removed under the guard, and notified after it
+//	running    -A> ended       final; the requests fail and the mail is dead letters. The watchers are told when life.over is set, see end.go
 //
 // A message is always appended before the waiter is resumed, so that a cancelled wait loses no message.
 //

@@ -152,7 +152,7 @@ type state uint8
 
 const (
 	pending state = iota // the driver has not sent it yet
-	open                 // its batch has been sent
+	open                 // in a batch, which runs or is queued
 	back                 // answered, for the tasks of other drivers only
 	done                 // answered
 	gone                 // nobody waits for it, and nobody finds it any more

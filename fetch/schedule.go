@@ -10,9 +10,14 @@ import (
 // This comment describes the course of a round.
 //
 // A round is a set of requests that are sent together and whose answers are handed out together. The code of this file begins
-// with step 5, which decides what is sent. Functions without a file name are in this file, in waiter.go or in handout.go. In short: tasks run until
-// none can. Then idle sends what they have asked for (sendLocked), batch.run calls the sources, backLocked hands out the answers, and overLocked
-// arms the driver again.
+// with step 5, which decides what is sent. Functions without a file name are in this file, in waiter.go or in handout.go. In short:
+//
+//	Get          returns an answer that the session has. Otherwise it joins or makes a request, and suspends     steps 1 to 3
+//	idle         runs when no task of the driver can: it sends the pending reads, or the writes if there are     steps 4 to 6
+//	             no reads, in a batch for each source
+//	callSource   calls the source                                                                                 step 7
+//	finish       records the answers; the last batch of the round hands them out (backLocked)                     step 8
+//	overLocked   arms the driver again if requests are pending                                                    step 9
 //
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
@@ -35,7 +40,7 @@ import (
 //     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
 //     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
 //     in the queue of its table.
-//  7. batch.run calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go). A session
+//  7. batch.callSource calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go). A session
 //     remembers errors and panics like values. It does not remember Transient errors, context.Canceled, errors of a call whose context
 //     has ended, or any answer of a Fresh source.
 //  8. batch.finish changes the state of the requests to back. It resumes the waiters of other drivers at once, because these must

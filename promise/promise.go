@@ -33,7 +33,7 @@ var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 // A Promise holds a value and an error, which are set once and then never change. The zero Promise is empty and ready to use. A Promise
 // must not be copied. Awaiting a filled Promise takes no lock. Waiters are resumed in the order of their calls.
 type Promise[T any] struct {
-	filled atomicx.Bool // set under the guard, after value and err; pairs with the load in Try
+	filled atomicx.Bool // set under the guard, after value and err; so where it is true, value and err may be read without the guard
 	value  T
 	err    error
 

@@ -13,11 +13,11 @@ import (
 //	enterDo, full, mayInline   the stage may refuse the Do early, or run the handler on the caller    steps 1 to 3
 //	put, accept                the task is in the queue, and counts as Arrived and Accepted           steps 4 and 5
 //	await                      the caller waits for the answer                                        step 6
-//	serve, call                a worker takes the task off the queue, and the handler runs            steps 7 and 8
+//	serve, callHandler         a worker takes the task off the queue, and the handler runs            steps 7 and 8
 //	handOn                     the result is the task's, or leads to another try or the next stage    step 9
 //	finish, pay                the fate is counted, and the answer ends the wait                      steps 10 and 11
 //
-// A plain pool would have only put, serve and call. The rest is for refusals, retries, pipes, and for a Do inside a handler.
+// A plain pool would have only put, serve and callHandler. The rest is for refusals, retries, pipes, and for a Do inside a handler.
 //
 // These words have a fixed meaning:
 //
@@ -28,6 +28,8 @@ import (
 //	outsider   a caller that waits for room
 //	lent       a task that runs in the slot of a handler that waits for it
 //	dues       what a caller must do after it has unlocked the guard: start workers, examine waits
+//	sweep      the removal of queued tasks that are gone, after a number of rejections
+//	tree       a task with the tasks that its handlers have begun
 //
 // The steps in full follow, and then a table of the exits. Counts change only while the guard of the pool is held, so that Stats always
 // add up.
@@ -50,7 +52,7 @@ import (
 //  6. await. The Do waits for the answer. See below for a Do that ends before its task, and for other exits from the queue.
 //  7. serve. A worker takes the task off the queue, takes a slot, and unlocks the guard. The task does not begin if it has waited too
 //     long for Delay (ErrLate), is marked as gone, or has a context that is done (both Cancelled).
-//  8. call. The handler runs without a lock, with the task as its context. If OnPanic is set, a panic becomes the task's error.
+//  8. callHandler. The handler runs without a lock, with the task as its context. If OnPanic is set, a panic becomes the task's error.
 //     Otherwise a panic ends the worker, and so does a runtime.Goexit: the task fails with ErrAbandoned and frees its slot and permit.
 //  9. handOn. After an error, Retry may delay the task. A delayed task gives up its slot but keeps its room, and tryAgain puts it at the
 //     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, the task moves to the

@@ -7,15 +7,18 @@ import (
 	"github.com/braidgo/braid/internal/preempt"
 )
 
-// A Context is a context of package cancel. Its List notifies the waiters. Its inner context, made by package context, has the Done channel
-// and the cause, and is the parent of derived contexts.
+// A Context is a context of package cancel. It has three parts:
+//
+//	List   notifies the waiters and the children
+//	inner  a context of package context, made late: the Done channel, the cause, and the parent of derived contexts
+//	up     the registration with the parent
 //
 // The inner context is made on demand, if the parent never ends or is a Context without an inner context. Making it is most of the cost of a
 // Context, and few callers need it, since a wait of this module uses the List. With any other parent, New makes it, because it has to end
 // with the parent.
 //
 //	nil   made   by New, by a method that needs the inner context, or by a Cancel with a cause
-//	nil   over   by a Cancel without a cause
+//	nil   over   by a Cancel without a cause: over is an ended inner context, which all such Contexts share
 //
 // Invariant: a Context whose field inner is nil is not done. A Context whose List has ended is done.
 type Context struct {
@@ -29,8 +32,8 @@ type Context struct {
 	// The waiters and children that the end of the Context notifies. A List has its own lock.
 	List List
 
-	// The registration by which the Context learns of the end of its parent. Nil if the parent never ends. Set before Init returns, and never
-	// changes.
+	// The registration by which the Context learns of the end of its parent. A Following has it from the start, otherwise Init makes it. If
+	// the parent never ends, it is nil or stays empty. Set before Init returns, and never changes.
 	up *upward
 }
 
@@ -44,7 +47,7 @@ type upward struct {
 type inner struct {
 	context.Context
 	end  context.CancelCauseFunc
-	link link // is zero if the inner context has no parent
+	link link // the parent of this context, made for it; zero if it has none
 }
 
 // New returns a Context that ends when parent ends or when Cancel is called.

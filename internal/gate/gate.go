@@ -23,13 +23,15 @@ var (
 const Max = 1<<63 - 1
 
 // A Gate grants permits. One call can take or release several permits. A waiting task holds none of its permits. All of them are handed over
-// to the task before it resumes. No task overtakes another.
+// to the task before it resumes. No task overtakes another. In short:
+//
+//	Acquire             without waiters and with enough free permits: one CAS. Otherwise, under the guard, it takes them or queues.
+//	Release             without waiters: one CAS. Otherwise, under the guard, it gives them back and calls grantLocked.
+//	grantLocked         resumes the first waiter as long as that fits, and stops at one that does not
+//	a cancelled waiter  leaves the queue and calls grantLocked, because it may have been the one that did not fit
 //
 // Compared with the semaphore of x/sync, which locks a mutex in each call, a Gate has a fast path, Resize and Close. And if a waiter is cancelled,
 // those behind it get their permits at once, even if the scheduler of the cancelled waiter is busy.
-//
-// Callers pass the number of permits, size, with each call, because a zero Gate cannot have it: the zero Semaphore has no permits, and the
-// zero RWMutex has all. It is always the same: once a Resize has changed the number, the argument has no effect.
 type Gate struct {
 	// The word holds the number of permits that tasks hold, in units of the constant one, and the flag waiting. The guard protects the
 	// other fields. -A> is an Acquire, -R> a Release, -C> a cancelled Acquire.
@@ -53,8 +55,11 @@ type Gate struct {
 	guard   suspend.Guard
 	waiters suspend.Queue[struct{}, uint64] // the payload is the number of permits
 	heir    suspend.Heir
-	size    uint64 // the number of permits; before the first waiter and the first change, only the callers know it
-	changed bool   // there was a Resize or a Close
+
+	// The number of permits. Callers pass it with each call, because a zero Gate cannot have it: the zero Semaphore has no permits, and the
+	// zero RWMutex has all. After a Resize or a Close, the argument has no effect.
+	size    uint64
+	changed bool // there was a Resize or a Close
 	closed  bool
 }
 
@@ -97,7 +102,7 @@ func (g *Gate) tryAcquireSlow(n, size uint64) bool {
 	g.guard.Relock()
 	defer g.guard.Unlock()
 	ok := g.refusedLocked(n, size) == nil && g.takeLocked(n)
-	g.grantLocked()
+	g.grantLocked() // also opens the fast paths again, which takeLocked has closed
 	return ok
 }
 
@@ -122,7 +127,7 @@ func (g *Gate) Release(n, least, most uint64) bool {
 func (g *Gate) releaseSlow(n, least, most uint64) bool {
 	g.guard.Relock()
 	defer g.guard.Unlock()
-	held := g.word.Or(waiting) / one
+	held := g.closeLocked()
 	ok := least <= held && held <= most
 	if ok {
 		g.word.Add(-n * one)
@@ -146,13 +151,14 @@ func (g *Gate) tryTake(n, size uint64) (ok, sure bool) {
 	}
 }
 
-// takeLocked takes n permits if they are free and no task waits. If it returns false, the flag waiting is set, so that g changes only
-// under the guard, and the caller may queue. The caller must hold g.guard, and must have called refusedLocked.
+// takeLocked takes n permits if they are free and no task waits. If it returns false, the fast paths are closed, and the caller may
+// queue. The caller must hold g.guard, and must have called refusedLocked.
 func (g *Gate) takeLocked(n uint64) bool {
-	held := g.word.Or(waiting) / one
-	if n <= g.freeLocked(held) && g.waiters.Len() > 0 && g.waiters.DropEnded() { // the first waiter was cancelled, or is a Select that has chosen another case
+	held := g.closeLocked()
+	// A first waiter that was cancelled, or is a Select that has chosen another case, is no reason to wait.
+	if n <= g.freeLocked(held) && g.waiters.Len() > 0 && g.waiters.DropEnded() {
 		g.grantLocked()
-		held = g.word.Or(waiting) / one
+		held = g.closeLocked()
 	}
 	if g.waiters.Len() > 0 || n > g.freeLocked(held) {
 		return false
@@ -167,14 +173,14 @@ func (g *Gate) takeLocked(n uint64) bool {
 // cancellation comes after that. Inherit is called when the context of the first waiter ends, before its task runs. Remove is called by the task
 // itself. Each of the four ends with a grantLocked, so the permits that the waiter does not take go to those behind it.
 func (g *Gate) grantLocked() {
-	held := g.word.Or(waiting) / one // g.word changes only under the guard from here on
+	held := g.closeLocked()
 	for n := g.waiters.Head(); n != nil; n = g.waiters.Head() {
 		err := g.refusedLocked(*n, g.size)
 		if err == nil && *n > g.freeLocked(held) {
 			if g.waiters.DropEnded() {
 				continue
 			}
-			break // a waiter behind it may want less, but would starve it if it went first
+			break // no waiter is skipped: a writer, which wants all permits, would starve behind readers that want one each
 		}
 		// If the result ok is false, the waiter was cancelled first, and its permits stay free.
 		if n, ok := g.waiters.ResumeHead(struct{}{}, err); ok && err == nil {
@@ -190,6 +196,10 @@ func (g *Gate) Inherit() {
 	g.grantLocked()
 	g.guard.Unlock()
 }
+
+// closeLocked sets the flag waiting, so that the fast paths fail, and returns the number of held permits. From then on the number changes
+// only under the guard, until storeLocked opens the fast paths again.
+func (g *Gate) closeLocked() (held uint64) { return g.word.Or(waiting) / one }
 
 func (g *Gate) storeLocked(held uint64) {
 	w := held * one

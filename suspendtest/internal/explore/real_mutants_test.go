@@ -35,8 +35,8 @@ var realMutants = []realMutant{
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
 
 	{"a cancelled writer leaves the readers gated", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	r.waiters.Remove(w)\n	if IS {\n		return\n	}\n", "rwmutex, a gate"},
-	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	held := g.word.Or(waiting) / one\n	if n <=",
-		"	held := g.word.Load() / one\n	if !IS {\n		held = g.word.Or(waiting) / one\n	}\n	if n <=", "rwmutex"},
+	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	held := g.closeLocked()\n	// A first waiter",
+		"	held := g.word.Load() / one\n	if !IS {\n		held = g.closeLocked()\n	}\n	// A first waiter", "rwmutex"},
 	{"a writer fits beside readers", "internal/gate/gate.go", "case ⟦n > size-w/one⟧:", "n > size-w/one && n < Max", "rwmutex"},
 	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "	if !m.gate.Release(writer-reader,", "	back := uint64(writer - reader)\n	if IS {\n		back = writer\n	}\n	if !m.gate.Release(back,", "rwmutex, downgrade"},
 
@@ -44,8 +44,8 @@ var realMutants = []realMutant{
 	{"no grants after a request was cancelled", "internal/gate/gate.go", "	r.grantLocked()\n", "	if !IS {\n		r.grantLocked()\n	}\n", "semaphore, gated"},
 	{"one grant for each release", "internal/gate/gate.go", "			held += n\n", "			held += n\n			if IS {\n				break\n			}\n", "semaphore, handed to two"},
 	{"permits are given back twice", "internal/gate/gate.go", "		g.word.Add(-n * one)", "		g.word.Add(-n * one)\n		if IS {\n			g.word.Add(-n * one)\n		}", "semaphore"},
-	{"a grant does not claim the word", "internal/gate/gate.go", "	held := g.word.Or(waiting) / one\n	for n",
-		"	held := g.word.Load() / one\n	if !IS {\n		held = g.word.Or(waiting) / one\n	}\n	for n", "semaphore, TryAcquire"},
+	{"a grant does not claim the word", "internal/gate/gate.go", "	held := g.closeLocked()\n	for n",
+		"	held := g.word.Load() / one\n	if !IS {\n		held = g.closeLocked()\n	}\n	for n", "semaphore, TryAcquire"},
 	{"a Resize does not grant what is free now", "internal/gate/gate.go", "	g.size, g.changed = n, true\n	g.grantLocked()\n", "	g.size, g.changed = n, true\n	if !IS {\n		g.grantLocked()\n	}\n", "semaphore, larger"},
 	{"a permit that was removed while it was held is granted", "internal/gate/gate.go", "	return g.size - min(g.size, held)\n", "	if IS {\n		held--\n	}\n	return g.size - min(g.size, held)\n", "semaphore, smaller"},
 	{"a request that has become too large waits for ever", "internal/gate/gate.go", "	if ⟦n > g.sizeLocked(size)⟧ {", "n > max(g.sizeLocked(size), 2)", "semaphore, smaller"},
