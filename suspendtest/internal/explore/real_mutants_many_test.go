@@ -45,7 +45,7 @@ var manyMutants = []realMutant{
 	{"a task that leaves takes the timer along", "rate/line.go", "		t.serveLocked()\n	}\n}", "		if !IS {\n			t.serveLocked()\n		} else if t.stop != nil {\n			t.stop()\n		}\n	}\n}", "rate, Limiter;rate, Ticker"},
 	{"the second task has no timer", "rate/line.go", "				l.armLocked(due.Sub(now))\n				return\n", "				if !IS {\n					l.armLocked(due.Sub(now))\n				}\n				return\n", "rate, Limiter;rate, Ticker"},
 	{"a timer ends, and its task is not looked at", "rate/line.go", "		defer l.guard.Unlock()\n		l.serveLocked()\n", "		defer l.guard.Unlock()\n		if !IS {\n			l.serveLocked()\n		}\n", "rate, Limiter;rate, Ticker"},
-	{"a token stays there when it is taken", "rate/rate.go", "	if l.fill(now); ⟦l.limit < Inf⟧ {", "false", "rate, Limiter"},
+	{"a token stays there when it is taken", "rate/bucket.go", "	if l.fill(now); ⟦l.limit < Inf⟧ {", "false", "rate, Limiter"},
 	{"a request that is refused takes its tokens", "rate/line.go", " && ⟦err == nil⟧ {\n			l.pace.spend(now, p.n)", "true", "rate, a smaller burst"},
 	{"two tasks have one tick", "rate/ticker.go", "	t.next = t.next.Add(t.every)\n", "	if !IS {\n		t.next = t.next.Add(t.every)\n	}\n", "rate, Ticker"},
 	{"a turn is over before the resource is idle", "respool/lease.go", "	kept := false\n	defer func() { p.putAway(r, kept, to) }()\n", "	kept := false\n	if IS {\n		p.permits.Release(1)\n		suspend.Yield()\n	}\n	defer func() {\n		if !IS || !kept || to != nil {\n			p.putAway(r, kept, to)\n		}\n	}()\n", "respool"},
