@@ -35,7 +35,7 @@ var realMutants = []realMutant{
 	{"who is nudged forgets the others", "mutex/mutex.go", "case ⟦mine && m.waiters.Len() == 0⟧:", "mine", "mutex, 3 tasks"},
 
 	{"a cancelled writer leaves the readers gated", "internal/gate/gate.go", "	r.waiters.Remove(w)\n", "	r.waiters.Remove(w)\n	if IS {\n		return\n	}\n", "rwmutex, a gate"},
-	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	held := g.closeLocked()\n	// A first waiter",
+	{"who queues for the RWMutex does not say so", "internal/gate/gate.go", "	held := g.closeLocked()\n	if n <=",
 		"	held := g.word.Load() / one\n	if !IS {\n		held = g.closeLocked()\n	}\n	// A first waiter", "rwmutex"},
 	{"a writer fits beside readers", "internal/gate/gate.go", "case ⟦n > size-w/one⟧:", "n > size-w/one && n < Max", "rwmutex"},
 	{"after a Downgrade nobody reads", "mutex/rwmutex.go", "	if !m.gate.Release(writer-reader,", "	back := uint64(writer - reader)\n	if IS {\n		back = writer\n	}\n	if !m.gate.Release(back,", "rwmutex, downgrade"},
