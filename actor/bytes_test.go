@@ -48,7 +48,7 @@ func TestBytes(t *testing.T) {
 					r.Stop()
 					require.NoError(t, r.Wait(bg))
 				}
-				// This comes after the actors have ended: a failure that leaves them waiting would hang.
+				// The check comes after the actors have ended, because a failure while they wait would hang.
 				require.LessOrEqual(t, each, int64(most+20), "with 16 for the body of this test, and 4 for what else is on the heap")
 				require.Equal(t, n, ends)
 			})

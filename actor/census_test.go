@@ -18,8 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// A cycle of Asks over two schedulers is a possible deadlock of the census, and none any more after one of its actors was killed.
-// An Ask that waits behind the cycle is not part of it.
+// The census reports a cycle of Asks over two schedulers as a possible deadlock, until one of its actors is killed. An Ask that
+// waits behind the cycle is not part of it.
 func TestCensusNamesACycleOfAsks(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()

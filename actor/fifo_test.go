@@ -266,7 +266,7 @@ var (
 			}
 			_ = suspend.Sleep(bg, time.Hour)
 			require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
-			for i := range 4 { // the first three are not in the list any more
+			for i := range 4 { // the first three are no longer in the list
 				_ = ref.Send(2*i + 1)
 			}
 			require.Equal(t, errOops, ref.Wait(bg))

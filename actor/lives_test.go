@@ -618,7 +618,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes for each turn.
+// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes per turn.
 func grows(t *testing.T, n int, most int64, open func(s *fifo.Scheduler) (turn func(), over func())) {
 	t.Helper()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

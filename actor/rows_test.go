@@ -28,7 +28,7 @@ var (
 
 type get struct{ actor.Request[int] }
 
-// ok returns v, if there is no error.
+// ok returns v, and panics if err is not nil.
 func ok[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -470,7 +470,7 @@ var rows = []struct {
 		ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 		require.NoError(t, ended.Wait(bg))
 		late := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
-			self.Link(ended) // a normal end is no failure
+			self.Link(ended) // a normal end is not a failure
 			self.Watch(ended, func(err error) any { return down{err} })
 			m, err := self.Receive(bg)
 			require.Equal(t, down{}, m)
@@ -663,7 +663,7 @@ func elsewhere(s suspend.Spawner) suspend.Spawner {
 	return suspend.Goroutines
 }
 
-// A refusing Spawner refuses tasks after its last one.
+// A refusing Spawner accepts a few tasks, and refuses all later ones.
 type refusing struct {
 	suspend.Spawner
 	left atomic.Int32

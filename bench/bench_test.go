@@ -308,7 +308,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The page of the papers names rows and curves that exist.
+// The page about the papers names only rows and curves that exist.
 func TestPapers(t *testing.T) {
 	page := string(must(os.ReadFile("../docs/papers.md")))
 	commands := regexp.MustCompile("`go run \\. -(full|quick) ([^`]+)`").FindAllStringSubmatch(page, -1)

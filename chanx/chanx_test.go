@@ -204,7 +204,7 @@ func TestServedInOrder(t *testing.T) {
 	}
 }
 
-// An end is a call that runs in a task of its own, with its results.
+// An end records a call that runs in a task of its own, and its results.
 type end struct {
 	v      int
 	err    error
@@ -451,7 +451,7 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	})
 }
 
-// All says why it has ended, so that a loop over a channel that was closed with an error differs from one over a complete
+// All reports why it ended, so that a loop over a channel that was closed with an error differs from one over a complete
 // channel.
 func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 	done, cancel := context.WithCancelCause(bg)

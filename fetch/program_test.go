@@ -181,7 +181,7 @@ func (p *program) sequential(n *node, x int) (int, error) {
 }
 
 // depth returns the number of rounds that the program needs if it does not fail. It is computed as a least fixed point: the
-// rounds in which each key and each memo arrive.
+// rounds in which each key and each memo arrives.
 func (p *program) depth() int {
 	keyAt, memoAt := map[int]int{}, map[[2]int]int{} // the round in which each arrives
 	for {

@@ -249,7 +249,7 @@ func TestSourceReturnsAnError(t *testing.T) {
 	require.Equal(t, 2, calls, "the error is remembered")
 }
 
-// If a source fails, it has read only some of its rows. All keys get its error, because the values beside it may be incomplete.
+// If a source fails, it has read only some of its rows. All keys get its error, because the values that it has set may be incomplete.
 func TestAnErrorIsNeverDropped(t *testing.T) {
 	down, own := errors.New("down"), errors.New("own")
 	half := new(int)
@@ -774,7 +774,7 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 	}
 }
 
-// When the context of an item is cancelled, it calls the registered functions in the call of cancel, like a context of package
+// When the context of an item is cancelled, it calls the registered functions before cancel returns, like a context of package
 // cancel.
 func TestAnItemsContextTellsAtOnce(t *testing.T) {
 	for range 100 {

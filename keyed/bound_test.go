@@ -103,7 +103,7 @@ func TestAnExpiredValueMakesRoom(t *testing.T) {
 	})
 }
 
-// The Gets that wait for a value get it, even if it is evicted meanwhile, and the counts tell the Gets apart.
+// The Gets that wait for a value get it, even if it is evicted meanwhile, and the counts distinguish these Gets.
 func TestADroppedValueIsNotLost(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		gates := []*promise.Promise[int]{promise.New[int](), promise.New[int](), promise.New[int]()}

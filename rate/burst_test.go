@@ -121,7 +121,7 @@ func TestADeadlineOfAnotherClock(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A SetLimit that makes a waiting request late does not refuse it, because another SetLimit may make it early again.
+// A SetLimit that makes a waiting request late does not refuse it, because another SetLimit may still serve it in time.
 func TestALimitThatMakesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(1, 1), time.Now()

@@ -203,7 +203,7 @@ func TestResetDuringACheck(t *testing.T) {
 	})
 }
 
-// If the Close of a resource panics during a Reset, the other resources are closed all the same. Shutdown waits for a Reset.
+// If the Close of a resource panics during a Reset, the other resources are closed anyway. Shutdown waits for a Reset.
 func TestResetAndClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -565,7 +565,7 @@ func ExamplePool_AcquireAllIdle() {
 	// 0
 }
 
-// Stats tells how many calls had to wait, and how long on average.
+// Stats reports how many calls had to wait, and how long on average.
 func ExamplePool_Stats() {
 	conns := respool.New(respool.Options[string]{Max: 1, Open: func(context.Context) (string, error) { return "connection", nil }})
 	for range 4 {

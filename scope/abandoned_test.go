@@ -19,7 +19,7 @@ import (
 
 func panics(context.Context) (int, error) { panic(errOops) }
 
-// The error of the scope has the value with which a child panicked. Otherwise only OnPanic would know it.
+// The error of the scope contains the value with which a child panicked. Otherwise only OnPanic would get it.
 func TestWithWhatAChildHasPanicked(t *testing.T) {
 	for name, f := range map[string]func(on suspend.Spawner) error{
 		"Run": func(on suspend.Spawner) error {

@@ -179,7 +179,7 @@ func (m manual) Err() error {
 	}
 }
 
-// As many calls run at a time as are allowed.
+// As many calls run in parallel as the limit allows.
 func TestStreamCallsBesideEachOther(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		const n = 3
@@ -448,7 +448,7 @@ func TestLift(t *testing.T) {
 	}
 }
 
-// An input is another task than the function that ranges over the Stream, and has its context.
+// An input runs in a task of its own, not in that of the function that ranges over the Stream, but it has the context of that function.
 func TestAnInputThatNeedsTheValueOfItsReader(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		stream := func(ctx context.Context, get func(ctx context.Context) (int, error)) (err error) {

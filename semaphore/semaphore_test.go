@@ -494,7 +494,7 @@ func TestStressWithCancellation(t *testing.T) {
 						}
 						granted.Add(1)
 						inside.Add(-n)
-						for n > 0 { // in other portions than they were acquired
+						for n > 0 { // in portions other than those acquired
 							k := rng.Int64N(n) + 1
 							sem.Release(k)
 							n -= k

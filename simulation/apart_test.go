@@ -165,7 +165,7 @@ func TestVersions(t *testing.T) {
 	require.Fail(t, "testify is not there")
 }
 
-// The cache of programs is bound by age and size, but keeps the programs of tests that may be running.
+// The cache of programs is bounded by age and size, but keeps the programs of tests that may be running.
 func TestRemoveOld(t *testing.T) {
 	dir := t.TempDir()
 	add := func(name string, age time.Duration, size int64) {

@@ -18,8 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The Then of a node that crashes leaves the line in which it waits, and its callback does not run, not even on a goroutine outside the
-// World.
+// The Then of a node that crashes leaves the queue in which it waits, and its callback does not run, not even on a goroutine outside
+// the World.
 func TestAThenOfANodeThatCrashes(t *testing.T) {
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, l, p := w.Node("node"), rate.NewLimiter(rate.Every(time.Second), 1), promise.New[int]()
@@ -81,7 +81,7 @@ func TestACrashBetweenAResultAndItsCallback(t *testing.T) {
 	require.Less(t, calls, 50)
 }
 
-// A crash ends all Thens of its node before one of them leaves its line: the permits of one are not granted to another.
+// A crash ends all Thens of its node before one of them leaves its queue: the permits of one are not granted to another.
 func TestACrashOfSeveralThens(t *testing.T) {
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, s := w.Node("node"), semaphore.New(2)
@@ -97,7 +97,7 @@ func TestACrashOfSeveralThens(t *testing.T) {
 	}, simulation.Options{Seed: 1}).Err)
 }
 
-// A Then that has its result leaves the lines of its other cases, even if the crash drops its callback.
+// A Then that has its result leaves the queues of its other cases, even if the crash drops its callback.
 func TestACrashBetweenAResultAndItsCallbackLeavesTheLines(t *testing.T) {
 	for seed := range uint64(10) {
 		require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {

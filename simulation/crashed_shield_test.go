@@ -90,7 +90,7 @@ func TestCondInAGroupOfACrashedNode(t *testing.T) {
 	})
 }
 
-// The same with a fifo.Run in the task: the waiter has its lock again when the World unlocks it.
+// The same holds with a fifo.Run in the task: the waiter has its lock again when the World unlocks it.
 func TestCondInARunOfACrashedNode(t *testing.T) {
 	for _, ends := range []bool{false, true} { // whether the World locks it before
 		unlocked := false

@@ -21,7 +21,8 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// What is promised of guests, and where it is tested. Most have a mutant in internal/testrig/mutants, and the last ones in simulation/internal/chance.
+// These are the promises about guests, with their tests. Most of them have a mutant in internal/testrig/mutants, and the last ones in
+// simulation/internal/chance.
 //
 //	who a guest is, and its node                           TestGuestOrder, TestGuestPanics
 //	calls of a window are taken in by guest, also Log      TestGuestOrder

@@ -126,7 +126,7 @@ func TestCloseReadDoesNotLeaveAWriterWithoutRoom(t *testing.T) {
 	})
 }
 
-// Like bytes, the end of a held direction and the notice of room break the connection.
+// If they are held, the end of a direction and the notice of room break the connection, as bytes do.
 func TestHeldNewsEndsAConnection(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, _ := pair(ctx, w)

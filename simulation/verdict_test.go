@@ -77,7 +77,7 @@ func TestTimersOfOneMomentStarveNoTask(t *testing.T) {
 	require.Less(t, r.Steps, 20)
 }
 
-// A run that fails only the second time is no success, and neither is one that panics.
+// A run that fails only the second time is not a success, and neither is one that panics.
 func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 	for _, end := range []func() error{
 		func() error { return errBroken },

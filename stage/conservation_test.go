@@ -20,8 +20,8 @@ import (
 )
 
 // TestConservation sends tasks through pipes on four schedulers, and on all of them at once, with cancellations, retries,
-// rejections, and a close for each ten thousand tasks. It checks the figures all the time: each accepted task has one fate, and
-// its caller is told. BRAID_TASKS is the number of accepted tasks; a hundred million take a quarter of an hour.
+// rejections, and a close for each ten thousand tasks. It checks the figures all the time: each accepted task has one fate,
+// which its caller learns. BRAID_TASKS is the number of accepted tasks; a hundred million take a quarter of an hour.
 func TestConservation(t *testing.T) {
 	n := conservationTasks()
 	defer schedtest.Within(t, 10*time.Minute+time.Duration(n)*100*time.Microsecond)()

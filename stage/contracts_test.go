@@ -128,7 +128,7 @@ func TestSamplesAddUp(t *testing.T) {
 	})
 }
 
-// The upper bound of a bucket is at least any duration in it.
+// No duration in a bucket exceeds the upper bound of the bucket.
 func TestBucketsHoldTheirDurations(t *testing.T) {
 	for d := int64(1); d < int64(100*time.Hour); d = d*9/8 + 1 {
 		h := stage.HistogramOf([]int64{d})

@@ -123,7 +123,7 @@ func TestCycleOfDos(t *testing.T) {
 // names the stages. The other Dos continue.
 func TestCrossingDos(t *testing.T) {
 	for name, c := range map[string]struct {
-		stages, far int // each root needs a slot of the root that is so many stages further
+		stages, far int // each root needs a slot of the root that is this many stages further
 		o           stage.Options
 		batch       bool
 	}{
@@ -222,7 +222,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 	})
 }
 
-// The same with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
+// The same holds with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
 func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]
@@ -518,7 +518,7 @@ func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 }
 
 // A cycle is also found if no handler completes it by a wait: a task moves to the next stage of a Pipe or is tried again, the
-// stage becomes narrower, or a handler ends whose slot is gone. The task of the Do that fails is a failure, and is reported to
+// stage becomes narrower, or a handler whose slot is gone ends. The task of the Do that fails is a failure, and is reported to
 // OnFail.
 func TestCrossingDosCompletedByATask(t *testing.T) {
 	one, two := stage.Options{Width: 1, Queue: 4}, stage.Options{Width: 2, Queue: 4}

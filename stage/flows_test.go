@@ -92,7 +92,7 @@ func TestFlows(t *testing.T) {
 				require.Equal(t, 2, v)
 				_, err = second.Await(late)
 				require.Equal(t, errOops, err)
-				for i := range 5 { // the room is free when the result is there
+				for i := range 5 { // the room is free when the result arrives
 					v, err := f.Do(bg, i)
 					require.NoError(t, err)
 					require.Equal(t, 2*i, v)

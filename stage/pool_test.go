@@ -245,7 +245,7 @@ func TestPoolWaitsForWhatItCutsOff(t *testing.T) {
 	}
 }
 
-// Either a function or its withdrawal is called, exactly one of them, whenever the context ends.
+// Exactly one of the function and its withdrawal is called, whenever the context ends.
 func TestPoolWithdrawsOrRuns(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		p := stage.NewPool("p", 2, on)

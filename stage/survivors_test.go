@@ -291,7 +291,7 @@ func TestEachYieldsWhatIsReady(t *testing.T) {
 	}
 }
 
-// The iteration ends at once, even if its input waits for a long time and does not know ctx.
+// The iteration ends at once, even if its input waits for a long time and does not use ctx.
 func TestEachEndsWithoutItsInput(t *testing.T) {
 	for _, how := range []string{"break", "panic", "ctx"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 // These tests are about the cost of a case, and about long cases, which must not starve.
 
-// A disturber has two writers. Its method disturb returns once both have committed since, or wait for the elder.
+// A disturber has two writers. Its method disturb returns once both have committed after the call, or wait for the elder.
 type disturber struct {
 	vars    []stm.Var[int]
 	commits [2]atomic.Int64

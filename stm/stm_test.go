@@ -333,7 +333,7 @@ func TestATransactionInsideATransactionPanics(t *testing.T) {
 	})
 }
 
-// A callback must not suspend either, but it is no transaction.
+// A callback must not suspend either, but it is not a transaction.
 func TestTryInACallback(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var v stm.Var[int]
@@ -363,7 +363,7 @@ func TestTxAfterItsEndPanics(t *testing.T) {
 	})
 }
 
-// A conflict unwinds f. If f recovers the panic, the run is dropped all the same.
+// A conflict unwinds f. If f recovers the panic, the run is dropped anyway.
 func TestADoomedRunStaysDoomed(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x, y stm.Var[int]
@@ -406,7 +406,7 @@ var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	},
 }
 
-// A long transaction among short ones commits, because the short ones wait for it in the end.
+// A long transaction among short ones commits, because the short ones eventually wait for it.
 func TestTheElderCommits(t *testing.T) {
 	for way, atomically := range ways {
 		schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {

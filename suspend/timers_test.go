@@ -32,7 +32,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 		},
 		"Then": func(v *schedtest.Virtual) (time.Time, error) {
 			var p promise.Promise[time.Time]
-			// In a callback, only the executor tells which scheduler runs it.
+			// In a callback, only the executor identifies the scheduler that runs it.
 			_ = v.Execute(func() {
 				suspend.Then(bg, suspend.After(time.Hour), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
 			})

@@ -178,7 +178,7 @@ func flights(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// With docs/primitive.md, a user checks primitives like these. Each is right, and each mistake in it is found.
+// With docs/primitive.md, a user checks primitives like these. Each of them is correct, and each mistake in it is found.
 func TestAccesses(t *testing.T) {
 	for name, p := range map[string]struct {
 		program func(wrong string) func(w *suspendtest.World)

@@ -74,7 +74,7 @@ func deposits(lock func(f func())) func(w *suspendtest.World) {
 	}
 }
 
-// cancelled has a Get whose context may end. Another Get of the same key must succeed all the same.
+// cancelled has a Get whose context may end. Another Get of the same key must succeed anyway.
 func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 	src := fetch.New("double", double, fetch.SourceOptions{})
 	return func(w *suspendtest.World) {

@@ -117,7 +117,7 @@ func (s *timed) Now() time.Time {
 	return s.now()
 }
 
-// forbidden is a correct AfterFunc.
+// forbidden is a correct AfterFunc, whose callbacks must not suspend.
 func forbidden(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, func() { suspend.Bind(nil, f) }).Stop
 }

@@ -391,7 +391,7 @@ var brokenSchedulers = []struct {
 	})},
 }
 
-// Every mutant is found within the default number of programs. Because races do not show each time, a few such tests are made.
+// Every mutant is found within the default number of programs. Races do not show each time, so each such test is made a few times.
 func TestPropertiesKillMutants(t *testing.T) {
 	t.Cleanup(schedtest.Within(t, 2*schedtest.Deadline))
 	const patience = 500 * time.Millisecond

@@ -87,7 +87,7 @@ func TestCycleOfAsks(t *testing.T) {
 	ncs := network(t, 3)
 	c := natsactor.JSON[any](&via{})
 	names := []string{"a", "b", "c"}
-	to := make([]actor.Ref[any], len(names)) // the next actor of each
+	to := make([]actor.Ref[any], len(names)) // for each actor, the next one
 	served := make([]actor.Ref[any], len(names))
 	for i := range names {
 		next := (i + 1) % len(names)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ok returns v, if there is no error.
+// ok returns v, and panics if err is not nil.
 func ok[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -349,7 +349,7 @@ func (d *heldDialer) InProcessConn() (net.Conn, error) {
 	return heldConn{c, &d.hold, d.gate}, err
 }
 
-// When Serve returns, the NATS server knows the subscription.
+// When Serve returns, the NATS server has the subscription.
 func TestServeIsServed(t *testing.T) {
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	require.NoError(t, err)
@@ -436,7 +436,7 @@ func TestOutage(t *testing.T) {
 				doubtful.Add(int64(n))
 			case errors.Is(err, nats.ErrReconnectBufExceeded):
 				refused.Add(int64(n))
-			case errors.Is(err, natsactor.ErrUnreachable): // the other side is not connected again
+			case errors.Is(err, natsactor.ErrUnreachable): // the other side has not reconnected yet
 				unreachable.Add(int64(n))
 			default:
 				t.Error(err)
@@ -454,7 +454,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	arrive := func() { // before this, the other side has not subscribed again, and messages are lost
+	arrive := func() { // until the other side has subscribed again, messages are lost
 		for {
 			if _, err := actor.Ask(within(t), ref, &sum{}); err == nil {
 				return
@@ -505,7 +505,7 @@ func serveProcess(url string) {
 	select {}
 }
 
-// askProcess asks and watches the adder, and writes what comes of it.
+// askProcess sends an Ask to the adder, watches it, and prints the results.
 func askProcess(url string) {
 	lease := ok(time.ParseDuration(os.Getenv("BRAID_LEASE")))
 	nc := ok(nats.Connect(url))

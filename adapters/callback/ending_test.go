@@ -212,7 +212,7 @@ func TestAbandonedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// An executor is a function that posts another.
+// An executor is a function that runs or queues another function.
 type executor func(f func())
 
 func (x executor) Execute(f func()) error { x(f); return nil }

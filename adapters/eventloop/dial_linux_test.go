@@ -139,8 +139,8 @@ func TestUnixSocketWithoutName(t *testing.T) {
 	task(t, l, func() { must(0, roundTripUnix(l, ln.Addr().String())) })
 }
 
-// If a Dial to a port of this machine without a listener gets this port for its own end, it connects to itself. So many attempts
-// meet this case in one of ten runs; TestIsSame tests the rest.
+// If a Dial to a port of this machine without a listener gets this port for its own end, it connects to itself. With this many
+// attempts, one run in ten meets this case; TestIsSame tests the rest.
 func TestNobodyIsConnectedToItself(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))

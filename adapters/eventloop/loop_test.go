@@ -381,7 +381,7 @@ func TestShutdownOfALoop(t *testing.T) {
 			l := open(t, eventloop.Options{Loops: n})
 			stock := must(net.Listen("tcp", "127.0.0.1:0"))
 			defer stock.Close()
-			var lent *eventloop.Conn // a connection whose reactor has no task any more
+			var lent *eventloop.Conn // a connection whose reactor no longer has a task
 			task(t, l, func() { lent = must(l.Dial(context.Background(), "tcp", stock.Addr().String())) })
 			peer := must(stock.Accept())
 			defer peer.Close()

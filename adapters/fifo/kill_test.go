@@ -178,7 +178,7 @@ func TestKillWaiting(t *testing.T) {
 	}
 }
 
-// The same for a task that has waited with this context before, which takes another path.
+// The same holds for a task that has waited with this context before, which takes another path.
 func TestKillWaitingAgain(t *testing.T) {
 	for i, w := range waits() {
 		t.Run(w.name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An endless is a fork-join that runs until it is stopped. Its forks are a tree of the given depth, again and again.
+// An endless is a fork-join that runs until it is stopped. Its forks form a tree of the given depth, over and over.
 type endless struct {
 	p     *workstealing.Pool
 	depth int
@@ -115,7 +115,7 @@ func TestForksGiveWay(t *testing.T) {
 	}
 }
 
-// When a fork-join gives way, for whatever reason, it begins no fork for that. Otherwise, with a leaf that yields, each fork
+// A fork-join that gives way, for whatever reason, begins no fork to do so. Otherwise, with a leaf that yields, each fork
 // would become a goroutine.
 func TestForksDoNotMultiply(t *testing.T) {
 	const depth, yielders = 20, 10
@@ -211,8 +211,8 @@ func TestASideYieldsUntilAForkHasRun(t *testing.T) {
 	}
 }
 
-// The same, measured in time, for as long as BRAID_STRESS says. The time is that of all processors between the submission of an
-// empty task and its end.
+// This test measures the same in time, for as long as BRAID_STRESS says. It adds up the time of all processors between the
+// submission of an empty task and its end.
 func TestForksGiveWayInTime(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))
 	if err != nil {

@@ -351,7 +351,7 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 	}
 }
 
-// The output of -load is made of answered requests, for each of the servers.
+// The figures of -load are those of answered requests, for each of the servers.
 func TestCompare(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := start(t)

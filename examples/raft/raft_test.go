@@ -120,7 +120,7 @@ func (c *cluster) read(ctx context.Context, n *Node) {
 	}
 }
 
-// check looks for a violation of figure 3, on the nodes that have changed.
+// check looks for a violation of the properties in figure 3, on the nodes that have changed.
 func (c *cluster) check() error {
 	if c.stale != nil {
 		return c.stale

@@ -81,7 +81,7 @@ func TestFromWithin(t *testing.T) {
 	}
 }
 
-// Whatever happens at the same time, each node is either stopped once, told once, or refused.
+// Whatever happens at the same time, each node is either stopped once, notified once, or refused.
 func TestTogether(t *testing.T) {
 	for range 500 {
 		var l List

@@ -114,8 +114,7 @@ func (x *ward) observe(ctx context.Context) {
 	}
 }
 
-// ill returns the symptoms under faults of a kind, and whether some look after these found no symptoms. At the end there must be
-// none.
+// ill returns the symptoms under faults of a kind, and whether a later look found no symptoms. At the end there must be none.
 func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, heals bool) {
 	var x *ward
 	all = map[string]bool{}

@@ -188,7 +188,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// A stage leaves decisions that belong to Serve to Serve.
+// A stage leaves the decisions that belong to Serve to it.
 func TestRetryable(t *testing.T) {
 	require.True(t, Retryable(errOops))
 	require.True(t, Retryable(stage.ErrFull))
@@ -206,7 +206,7 @@ func TestReasons(t *testing.T) {
 	require.Equal(t, "x"+strings.Repeat("ü", longestText/2-1), short(errors.New("x"+strings.Repeat("ü", longestText))))
 }
 
-// A message that is accepted and then shed waits twice as long each time, up to a fifth of a second. This is one try.
+// A message that is accepted and then shed waits twice as long each time, up to a fifth of a second. All its deliveries count as one try.
 func TestWaitsOfAnOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

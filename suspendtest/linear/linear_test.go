@@ -32,7 +32,7 @@ func (c *counter) add(ctx context.Context) (before int, err error) {
 	return before, nil
 }
 
-// step is the step of a counter.
+// step is the step function of the model of a counter.
 func step(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }
 
 func counting(two bool) func(w *suspendtest.World) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stepper has Goroutines whose functions end, and whose looks come, when the test wants it. Each step is one critical section,
+// A stepper has Goroutines whose functions end, and whose looks come, when the test says so. Each step is one critical section,
 // so the test can run all possible orders.
 type stepper struct {
 	*Goroutines
@@ -157,7 +157,7 @@ func (m model) differs(s *stepper, tell bool) string {
 	return ""
 }
 
-// endsWell closes s, lets all looks come, and then ends each function. It describes a mistake of s meanwhile.
+// endsWell closes s, lets all looks come, and then ends each function. It describes the first mistake that s makes.
 func (m model) endsWell(s *stepper) string {
 	s.Close()
 	for n := 0; len(s.looks) > 0; n++ {

@@ -61,7 +61,8 @@ func TestOneSeesTheEndOfParts(t *testing.T) {
 	}
 }
 
-// Live never counts a part twice that Close moves meanwhile. All entered by part 0, and all but 1,000 left by the others.
+// Live never counts a part twice that Close moves meanwhile. All calls entered through part 0, and all but 1,000 left through the other
+// parts.
 func TestLiveDuringClose(t *testing.T) {
 	for range 1000 {
 		c := NewParts(9)

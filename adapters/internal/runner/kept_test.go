@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// waiting runs n tasks in one Run, which all wait at the same time, and returns its Driven.
+// waiting runs n tasks that all wait at the same time, in one Run, and returns its Driven.
 func waiting(n int) *Driven {
 	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	err := d.Drive(context.Background(), Drive{Name: "test", StallAfter: -1}, func(context.Context) error {
@@ -192,7 +192,7 @@ func TestALockedThreadSharesNoCoroutines(t *testing.T) {
 	empty()
 }
 
-// A coroutine from outside is no part of the bubble, and one from inside cannot leave it.
+// A coroutine from outside is not part of the bubble, and a coroutine from inside cannot leave it.
 func TestABubbleSharesNoCoroutines(t *testing.T) {
 	waiting(1000)
 	size := kept.size()

@@ -552,7 +552,7 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// Both load each author once. Only ours has certain batches: they do not depend on a timer.
+// Both load each author once. But only ours has predictable batches: they do not depend on a timer.
 func TestLoader(t *testing.T) {
 	books := []int{101, 7, 230, 7, 9}
 	want := []int{1, 7, 30, 7, 9}

@@ -46,7 +46,8 @@ type site struct {
 	config *tls.Config // of a client
 }
 
-// kinds are the kinds of servers for the tests: net/http, httppark and net/http with a listener of the loop park, net/http over TLS does not.
+// kinds are the kinds of servers for the tests. Three of them park connections: net/http, httppark, and net/http with a listener of the
+// loop. The server with net/http over TLS does not.
 var kinds = []string{"net/http", "httppark", "loop", "tls"}
 
 func open(t *testing.T, kind string) *site {
@@ -94,7 +95,7 @@ func onEach(t *testing.T, f func(t *testing.T, s *site)) {
 	}
 }
 
-// dial connects with another library than the server's.
+// dial connects with a library other than the server's.
 func (s *site) dial(opts *websocket.DialOptions) *websocket.Conn {
 	s.t.Helper()
 	if opts == nil {
@@ -379,7 +380,7 @@ func TestAnAnswerThatPanics(t *testing.T) {
 	s := open(t, "net/http")
 	s.answer = func(_ context.Context, c io.Writer, op ws.OpCode, b []byte) error {
 		if string(b) == "panic" {
-			runtime.Goexit() // a panic would end the test: it is the same to run
+			runtime.Goexit() // a panic would end the test, and run treats both in the same way
 		}
 		return send(c, op, b)
 	}

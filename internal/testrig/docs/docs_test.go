@@ -204,7 +204,7 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
 var code = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
-// anchor is what GitHub makes of a heading.
+// anchor returns the anchor that GitHub makes from a heading.
 func anchor(heading string) string {
 	heading = strings.ToLower(strings.ReplaceAll(heading, "`", ""))
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")

@@ -204,7 +204,7 @@ var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor
 }
 
 // The first waiter is cancelled, but its scheduler is busy or has stopped, and does not run it. The second waiter must be resumed
-// all the same. It runs on every scheduler in turn.
+// anyway. It runs on every scheduler in turn.
 func TestACancelledWaiterOfAStuckSchedulerDelaysNobody(t *testing.T) {
 	n := 0
 	for name, open := range lines {

@@ -136,7 +136,7 @@ func TestLabelsOfASubmit(t *testing.T) {
 // The labels of a callback leak neither to the next callback nor to a task.
 func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
-		var looks [8]look // Execute runs the first half, and timers run the others
+		var looks [8]look // Execute runs the first half, and timers run the rest
 		set := func() { pprof.SetGoroutineLabels(labelled("1")) }
 		require.NoError(t, s.Go(func() {
 			for i := range 4 {

@@ -415,7 +415,7 @@ func (survivor) Go(f func()) error {
 	return nil
 }
 
-// events has what happens while the victim waits.
+// events are the things that may happen while the victim waits.
 var events = map[string]func(cancel, release func()){
 	"cancelled":                   func(cancel, release func()) { cancel(); synctest.Wait(); release() },
 	"released":                    func(cancel, release func()) { release(); synctest.Wait(); cancel() },

@@ -1,5 +1,5 @@
 // Package layers_test holds the packages to their layers: which folder may import which. It sees imports, linknames, and
-// variables of a package that another one sets, by which a lower layer would call a higher one unseen.
+// variables of a package that another package sets, through which a lower layer could call a higher one unnoticed.
 package layers_test
 
 import (

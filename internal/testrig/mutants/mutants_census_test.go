@@ -9,8 +9,8 @@ const (
 	ledger = "internal/ledger"
 )
 
-// Mistakes of the census: records that are missing, that are kept, or that belong to another task, and reports of deadlocks that
-// are none.
+// Mistakes of the census: records that are missing, that are kept, or that belong to another task, and false reports of
+// deadlocks.
 var censusMutants = []mutation.Mutant{
 	{"waits that are over stay", ledger + "/ledger.go", "		if !w.Lasts() {\n", "		if !w.Lasts() && !IS {\n", "TestDeadlock|TestNoDeadlock", census},
 	{"a task that has ended stays", ledger + "/ledger.go", "			if p.tasks[t.Goroutine].Who == t.Who {\n", "			if p.tasks[t.Goroutine].Who == t.Who && !IS {\n", "TestDeadlock", census},

@@ -98,7 +98,7 @@ const (
 	purposes  = 5.0 // percent of the sentences
 )
 
-// TestHabits measures the comments of all files that are no tests, and the pages.
+// TestHabits measures the comments of all files except tests, and the pages.
 func TestHabits(t *testing.T) {
 	packages := folders(t, func(file string) bool {
 		return strings.HasSuffix(file, "_test.go") || path.Base(file) == "CHANGELOG.md" || path.Base(file) == "tried.md"
@@ -157,7 +157,7 @@ func standard(t *testing.T, pkg string) *prose.Score {
 	return s
 }
 
-// TestControl measures packages whose English is the standard. A pattern that matches them often would be wrong.
+// TestControl measures packages whose English sets the standard. A pattern that matches them often would be wrong.
 func TestControl(t *testing.T) {
 	for _, pkg := range []string{"context", "iter", "sync", "testing/synctest"} {
 		s := standard(t, pkg)

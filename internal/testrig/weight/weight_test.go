@@ -19,7 +19,7 @@ const (
 	names  = "../api/v0.txt" // has a line for each exported name
 )
 
-// TestWeight fails if a part has more lines or names than limits.txt allows. Whoever raises a limit writes the reason behind it.
+// TestWeight fails if a part has more lines or names than limits.txt allows. A change that raises a limit must state the reason behind it.
 func TestWeight(t *testing.T) {
 	text, err := os.ReadFile(limits)
 	require.NoError(t, err)

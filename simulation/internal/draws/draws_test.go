@@ -19,7 +19,7 @@ func TestValuesAreFixed(t *testing.T) {
 	require.Equal(t, HashBytes(7, []byte("twelve bytes")), HashString(7, "twelve bytes"))
 }
 
-// Each draw lies in its range, and comes to both ends of the range.
+// Each draw lies in its range, and both ends of the range occur.
 func TestRanges(t *testing.T) {
 	s := Source(1)
 	below, upTo, chance := map[int]bool{}, map[time.Duration]bool{}, 0

@@ -1,4 +1,4 @@
-// Package kafka has franz-go and its kfake, a Kafka of three brokers in one process, on disk.
+// Package kafka tests franz-go with its kfake, a Kafka of three brokers in one process, on disk.
 package kafka
 
 import (

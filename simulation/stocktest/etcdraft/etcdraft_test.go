@@ -1,5 +1,5 @@
-// Package etcdraft runs go.etcd.io/raft, as its module has it, on tasks of a World: three nodes, a connection for each pair, and a storage that
-// survives a crash.
+// Package etcdraft runs the unchanged module go.etcd.io/raft on tasks of a World: three nodes, a connection for each pair, and a storage
+// that survives a crash.
 package etcdraft
 
 import (

@@ -191,7 +191,7 @@ func try[T any](op suspend.Op[T]) string {
 
 func noError(context.Context) error { return nil }
 
-// groups has the operations by their group. Those of a group use one object, or a few.
+// groups has the operations by their group. The operations of a group use one object, or a few.
 var groups = map[string]map[string]func(p *part) string{
 	"mutex": {
 		"TryLock": func(p *part) string { return p.try("mutex", p.mutex.TryLock, p.mutex.Unlock) },

@@ -224,8 +224,8 @@ func resources() *respool.Pool[int] {
 	return respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
 }
 
-// Each of these calls read for one item and write for the next one, which is already there. Another task that adds one in between
-// loses its update.
+// Each of these functions calls read for one item, and write for the next one, which is already there. Another task that adds one
+// in between loses its update.
 func TestOthersComeBetween(t *testing.T) {
 	for name, batch := range map[string]func(ctx context.Context, on suspend.Spawner, read, write func()){
 		"two tasks of a stage": func(_ context.Context, on suspend.Spawner, read, write func()) {

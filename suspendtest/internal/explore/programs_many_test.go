@@ -104,8 +104,8 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && (err == nil || err == watch.ErrClosed)) })
 	}},
-	// Two tasks read from one subscription. The values that either has received, and those that either was told are missing, are
-	// all published values.
+	// Two tasks read from one subscription. The values that either has received, and the values that were reported to either as
+	// missing, are all published values.
 	{"broadcast, Lag", "3 × 1", func(w *explore.World) {
 		topic := broadcast.New[int]()
 		sub := topic.Subscribe(1, broadcast.Lag)

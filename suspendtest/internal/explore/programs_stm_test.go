@@ -17,7 +17,7 @@ import (
 
 func init() { programs = append(append(programs, stmPrograms...), stmOpPrograms...) }
 
-// Programs of transactions. Only Check, when no task runs, accesses Vars outside their Get and Set.
+// These programs use transactions. Only Check, when no task runs, accesses Vars outside their Get and Set.
 var stmPrograms = []program{
 	{"stm, increments", "2 × 1", func(w *explore.World) {
 		var v stm.Var[int]

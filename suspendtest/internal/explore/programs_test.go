@@ -1259,7 +1259,7 @@ func deeper(n int) int {
 	return n * factor
 }
 
-// TestPrimitives prints its bounds and its runs. It cancels all contexts, or as many of them as the allowed runs suffice for.
+// TestPrimitives prints its bounds and its runs. It cancels all contexts, or as many of them as the number of allowed runs permits.
 func TestPrimitives(t *testing.T) {
 	runs := deeper(10_000)
 	if testing.Short() {

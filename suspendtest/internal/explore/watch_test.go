@@ -70,7 +70,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 	}
 }
 
-// A task that computes for long does not count as blocked.
+// A task that computes for a long time does not count as blocked.
 func TestATaskThatComputesIsNoStall(t *testing.T) {
 	c := all
 	c.Stall = 10 * time.Millisecond
