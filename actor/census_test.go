@@ -52,7 +52,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.NoError(t, behind.Send("go"))
 
 	var s census.Snapshot
-	schedtest.Eventually(t, "a cycle, and one behind it", func() bool {
+	schedtest.Eventually(t, "a cycle, and an Ask behind it", func() bool {
 		s = census.Take()
 		return len(s.Deadlocks) > 0 && s.Deadlocks[0].Behind > 0
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that watches a line is told once: of the end of the remote actor or of the line itself, whichever comes first.
+// An actor that watches a line is notified once: of the end of the remote actor or of the line itself, whichever comes first.
 func TestWatchOfALine(t *testing.T) {
 	var far func(err error)
 	stopped := 0

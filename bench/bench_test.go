@@ -76,7 +76,7 @@ func TestCurves(t *testing.T) {
 	for _, c := range curves() {
 		t.Run(c.ID, func(t *testing.T) {
 			if seen[c.ID] {
-				t.Fatal("an id of something else")
+				t.Fatal("the id of another row or curve")
 			}
 			seen[c.ID] = true
 			var progress strings.Builder

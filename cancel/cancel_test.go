@@ -183,7 +183,7 @@ func TestACallMayDoAnythingToTheContext(t *testing.T) {
 		end(errOops)
 		after(ctx, func() { order += "n" })
 		if !stopC() {
-			t.Error("a later one could not be stopped")
+			t.Error("a later function could not be stopped")
 		}
 		order += "A"
 	})

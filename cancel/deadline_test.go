@@ -125,7 +125,7 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 		done, stop := context.WithCancelCause(bg)
 		stop(errOops)
 		if ctx, _ := cancel.WithTimeout(done, time.Hour); ctx.Err() != context.Canceled || context.Cause(ctx) != errOops {
-			t.Errorf("of a parent that is over: %v, %v", ctx.Err(), context.Cause(ctx))
+			t.Errorf("with a parent that has ended: %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		defer func() {
 			if v := recover(); v != "cancel: nil parent" {

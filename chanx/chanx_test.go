@@ -464,7 +464,7 @@ func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 		"Close":                           {bg, (*chanx.Chan[int]).Close, nil},
 		"CloseWith(nil)":                  {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
 		"CloseWith":                       {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
-		"the context, of cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
+		"the context, with cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ch := chanx.New[int](2)

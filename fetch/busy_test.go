@@ -82,6 +82,6 @@ func TestSettlingOnABusyProcessor(t *testing.T) {
 	slices.Sort(ours)
 	slices.Sort(window)
 	t.Log("fetch", ours, "a window of 1 ms", window)
-	require.GreaterOrEqual(t, window[len(window)/2], 13, "the processor is not as busy as that")
+	require.GreaterOrEqual(t, window[len(window)/2], 13, "the processor is not as busy as it should be")
 	require.LessOrEqual(t, ours[(len(ours)-1)*95/100], 10)
 }

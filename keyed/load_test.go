@@ -158,7 +158,7 @@ func TestALoadThatPanics(t *testing.T) {
 
 func panics() (int, error) { panic(errOops) }
 
-// Loads that need each other fail with an error. Two loads that need a third one are no cycle, and neither is a load whose
+// Loads that need each other fail with an error. Two loads that need a third one do not form a cycle, and neither does a load whose
 // Get has ended.
 func TestLoadsInACycle(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10} {

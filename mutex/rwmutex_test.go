@@ -71,7 +71,7 @@ func TestReadersAndWriters(t *testing.T) {
 			t.Errorf("%d and %d writes, or not free", a, b)
 		}
 		if most.Load() < 2 {
-			t.Error("never two readers at once")
+			t.Error("two readers never held the lock at the same time")
 		}
 	})
 }

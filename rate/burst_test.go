@@ -32,7 +32,7 @@ func TestSetBurstWithWaiters(t *testing.T) {
 				require.InDelta(t, -12, l.Tokens(), 1e-6)
 				l.SetBurst(2)
 				synctest.Wait()
-				require.InDelta(t, -5, l.Tokens(), 1e-6, "the large ones will be refused")
+				require.InDelta(t, -5, l.Tokens(), 1e-6, "the large requests will be refused")
 			}
 		}
 		time.Sleep(time.Hour)

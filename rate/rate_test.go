@@ -432,7 +432,7 @@ func TestTheFirstTick(t *testing.T) {
 	})
 }
 
-// On every scheduler, no more requests get through than the rate allows. All get through that were not cancelled.
+// On every scheduler, no more requests get through than the rate allows. All requests that were not cancelled get through.
 func TestConservation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var passed, failed atomic.Int64

@@ -331,7 +331,7 @@ func TestAcquireAllIdle(t *testing.T) {
 		l.Release()
 		time.Sleep(27*time.Minute + 30*time.Second)
 		p.Expire()
-		require.Equal(t, []int{2}, s.closed, "the other is not idle for an hour yet")
+		require.Equal(t, []int{2}, s.closed, "the other resource has not been idle for an hour")
 		time.Sleep(time.Hour)
 		for _, l := range p.AcquireAllIdle() {
 			l.ReleaseUnused()

@@ -222,7 +222,7 @@ func TestTimes(t *testing.T) {
 		require.Equal(t, respool.Stats{Idle: 2, Opened: 3}, present(p))
 
 		time.Sleep(time.Minute)
-		require.Equal(t, 4, acquire(t, p).Value, "an old one is not used")
+		require.Equal(t, 4, acquire(t, p).Value, "an old resource is not used")
 		require.Equal(t, []int{1, 3, 2}, s.closed)
 
 		d := acquire(t, p)

@@ -72,7 +72,7 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 				require.Contains(t, string(p.Stack), "scope_test.panics")
 				return nil
 			}))
-			require.Contains(t, stack, "scope_test.panics", "the scheduler still sees where it was")
+			require.Contains(t, stack, "scope_test.panics", "the scheduler still reports the place of the panic")
 		})
 	}
 }

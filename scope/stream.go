@@ -27,7 +27,7 @@ import (
 // waits for an in that computes or that waits natively, such as on a Go channel. A value that was yielded to no call is dropped.
 // A panic or runtime.Goexit of in continues in the caller.
 //
-// Since in is another task than the caller, in must not wait for something that the caller gives back only after the next
+// Since in is a task of its own, in must not wait for something that the caller gives back only after the next
 // value, such as a lock. Both would wait until ctx ends. Package census reports such a deadlock of locks. Force of a lazy value
 // and Get of a keyed.Cache return ErrRecursive if in calls them with the context of the function that ranges over the iterator.
 // A stage does not notice it: in must not Do a task of a stage whose handler ranges over the iterator.

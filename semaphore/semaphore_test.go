@@ -253,7 +253,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 		}
 	}
 	if !sem.TryAcquire(1) {
-		t.Error("acquired all the same")
+		t.Error("acquired anyway")
 	}
 }
 

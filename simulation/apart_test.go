@@ -137,7 +137,7 @@ func TestApart(t *testing.T) {
 		require.Contains(t, out, "seed 7: simulation: the process of the run ended: exit status 3")
 		require.Contains(t, out, "guests at level D; ")
 		require.Contains(t, out, "the output of seed 7")
-		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the end of the trace, or all")
+		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the trace, or its end")
 	}
 	require.Contains(t, test("differs"), "seed 7: it is 7\n")
 

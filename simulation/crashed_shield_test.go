@@ -70,7 +70,7 @@ func TestOldLifeActsInTheNew(t *testing.T) {
 		mu.Unlock()
 		_ = suspend.Sleep(ctx, 2*time.Hour)
 		if born != 0 || waited {
-			return errors.New("a task of the first life has started a task in the second, or slept an hour there")
+			return errors.New("a task of the first life has started a task in the second, or has slept there for an hour")
 		}
 		return nil
 	})
@@ -114,7 +114,7 @@ func TestCondInARunOfACrashedNode(t *testing.T) {
 			mu.Unlock()
 			_ = suspend.Sleep(ctx, time.Second)
 			if !unlocked {
-				return errors.New("the waiter has not gone on")
+				return errors.New("the waiter has not continued")
 			}
 			return mu.LockContext(ctx)
 		})

@@ -168,7 +168,7 @@ func TestGuestEnds(t *testing.T) {
 			return nil
 		}, simulation.ErrDeadlock, []string{"guests of a:", "guests of the World:", "chan receive"}},
 		"a computation that takes long because the machine is busy": {func(context.Context, *simulation.World) error {
-			for begun := chance.Nanotime(); time.Duration(chance.Nanotime()-begun) < 600*time.Millisecond; { // at most so much processor time
+			for begun := chance.Nanotime(); time.Duration(chance.Nanotime()-begun) < 600*time.Millisecond; { // at most this much processor time
 			}
 			return nil
 		}, nil, nil},
@@ -180,7 +180,7 @@ func TestGuestEnds(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil
 		}, simulation.ErrBusy, []string{"guests of a:", "guest_ends_test.go"}},
-		"a call of a task's": {func(ctx context.Context, w *simulation.World) error {
+		"a call for a task": {func(ctx context.Context, w *simulation.World) error {
 			_, err := w.Node("a").Dial(ctx, "tcp", "a:1")
 			return err
 		}, simulation.ErrForeign, []string{"its Host"}},

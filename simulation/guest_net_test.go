@@ -218,7 +218,7 @@ func TestGuestNetNames(t *testing.T) {
 		port, _ := net.LookupPort("tcp", "https")
 		require.Equal(t, 443, port)
 		_, err = net.LookupPort("tcp", "mysql")
-		require.Error(t, err, "the ports of this machine are not those of a World")
+		require.Error(t, err, "the ports of this machine do not belong to a World")
 		for _, look := range []func() error{
 			func() error { _, err := net.LookupHost("nobody"); return err },
 			func() error { _, err := net.LookupIP("nobody"); return err },

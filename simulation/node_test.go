@@ -72,7 +72,7 @@ func TestACrashedTaskLeavesItsQueue(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		var m mvar.MVar[int]
 		n := w.Node("n")
-		_ = n.Go(func() { _, _ = m.Take(ctx); t.Error("a task of a crashed node has gone on") })
+		_ = n.Go(func() { _, _ = m.Take(ctx); t.Error("a task of a crashed node has continued") })
 		_ = suspend.Sleep(ctx, 1)
 		got := 0
 		_ = w.Go(func() { got, _ = m.Take(ctx) })

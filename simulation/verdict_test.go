@@ -277,7 +277,7 @@ func TestANativeWaitEndsTheRun(t *testing.T) {
 	require.False(t, <-completed)
 }
 
-// A connection that outlives its World has no effect any more. A pool in a package variable may have such connections.
+// A connection that outlives its World no longer has any effect. A pool in a package variable may have such connections.
 func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		var old interface{ Write([]byte) (int, error) }

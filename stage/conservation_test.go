@@ -70,7 +70,7 @@ func TestConservation(t *testing.T) {
 	report()
 	for i, row := range rows {
 		if row.closes == 0 || row.cancelled == 0 || row.retried == 0 || row.failed == 0 {
-			t.Errorf("row %d has not seen all: %s", i, row)
+			t.Errorf("row %d has not seen every outcome: %s", i, row)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 				ctx, cancel := context.WithTimeout(bg, 10*time.Second)
 				_, err := f.Await(ctx)
 				cancel()
-				t.Errorf("a task was not told when Close returned, but then: %v", err)
+				t.Errorf("a task had no result when Close returned, but later: %v", err)
 			}
 		}
 	}

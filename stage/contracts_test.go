@@ -121,7 +121,7 @@ func TestSamplesAddUp(t *testing.T) {
 		st := s.Stats()
 		holds(t, st)
 		require.Positive(t, st.Late)
-		require.InDelta(t, float64(st.Completed+st.Failed), done, 20, "but for the window that is not over")
+		require.InDelta(t, float64(st.Completed+st.Failed), done, 20, "except for the window that is not over")
 		require.InDelta(t, float64(st.Failed), failed, 20)
 		require.InDelta(t, float64(st.Dropped), dropped, 20)
 		require.InDelta(t, float64(st.Rejected+st.Late), refused, 60)

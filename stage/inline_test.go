@@ -117,7 +117,7 @@ func TestInlineOnFailDoesNotReturn(t *testing.T) {
 	}
 }
 
-// A caller for whom an inline Do makes room is resumed at that time.
+// A caller that waits is resumed when an inline Do makes room.
 func TestTheWaitOfAnOutsider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})

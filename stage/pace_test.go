@@ -104,7 +104,7 @@ func TestGatherAndClose(t *testing.T) {
 				require.NoError(t, b.s.Submit(bg, 2))
 				synctest.Wait()
 				require.Empty(t, b.sizes)
-				require.Zero(t, b.s.Stats().Handlers, "it has no slot meanwhile")
+				require.Zero(t, b.s.Stats().Handlers, "the batch has no slot meanwhile")
 				start := time.Now()
 				if cut {
 					done, cancel := context.WithCancel(bg)

@@ -110,7 +110,7 @@ func TestNarrowerStageTakesNoWorker(t *testing.T) {
 		b := hold(stage.Options{Pool: p, Width: 1})
 		require.NoError(t, b.s.Submit(bg, 1))
 		synctest.Wait()
-		require.Len(t, b.begun, 1, "there is a permit, and nobody comes")
+		require.Len(t, b.begun, 1, "a permit is free, and nobody takes it")
 		b.close(t)
 		a.close(t)
 	})

@@ -70,7 +70,7 @@ func TestSubmitIsForTheWayInOnly(t *testing.T) {
 		require.NoError(t, s.Shutdown(bg))
 		require.EqualValues(t, 1, s.Stats().Completed)
 		require.ErrorIs(t, s.Submit(ctx, 1), context.Canceled)
-		require.EqualValues(t, 1, s.Stats().Arrived, "a done context is no arrival")
+		require.EqualValues(t, 1, s.Stats().Arrived, "a Do with a done context does not count as an arrival")
 	})
 }
 
@@ -720,7 +720,7 @@ func TestInlinePanicEndsTheProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestInlinePanicEndsTheProcess$")
 	cmd.Env = append(os.Environ(), "BRAID_INLINE_PANIC=1")
 	out, err := cmd.CombinedOutput()
-	require.Error(t, err, "the process has gone on: %s", out)
+	require.Error(t, err, "the process has continued: %s", out)
 	require.Contains(t, string(out), "from a handler")
 	require.Contains(t, string(out), "TestInlinePanicEndsTheProcess", "the stack of the handler is missing")
 }

@@ -283,7 +283,7 @@ func TestCancelBetweenTwoRuns(t *testing.T) {
 		require.Equal(t, 1, v.Load())
 
 		ctx, cancel = context.WithCancel(bg)
-		require.NoError(t, stm.Atomically(ctx, func(tx *stm.Tx) error { cancel(); return add(&v, 1)(tx) }), "nothing was in its way")
+		require.NoError(t, stm.Atomically(ctx, func(tx *stm.Tx) error { cancel(); return add(&v, 1)(tx) }), "no other transaction conflicts with it")
 	})
 }
 

@@ -103,7 +103,7 @@ func TestTableAwayFromHome(t *testing.T) {
 		}
 	}
 	if find(-1) != nil {
-		t.Error("a goroutine is found that was never bound")
+		t.Error("a goroutine that was never bound is found")
 	}
 	for i, e := range entries {
 		e.at.restore(nil, e.away)

@@ -170,7 +170,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 						t.Fatal("not called")
 					}
 					if called := <-got; !called.Equal(time.Now()) {
-						t.Fatalf("called at %v, and it is %v", called, time.Now())
+						t.Fatalf("called at %v instead of %v", called, time.Now())
 					}
 					if name == "Until" {
 						break

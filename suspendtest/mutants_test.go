@@ -648,7 +648,7 @@ var suspendMutants = []suspendMutant{
 			return suspendtest.Direct(ctx, block)
 		}
 	}, []string{"01/block-does-not-run-if-ctx-is-done"}},
-	{"Resume inside block says false", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+	{"Resume inside block returns false", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
 		var returned atomic.Bool
 		defer returned.Store(true)
 		return block(func(v *box, err error) bool { return returned.Load() && r(v, err) })
@@ -674,7 +674,7 @@ var suspendMutants = []suspendMutant{
 		}
 	}, []string{"05/resume-before-block-returns", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs"}},
 
-	{"ctx is looked at last", returns(func(ctx context.Context, v *box, err error) (*box, error) {
+	{"ctx is checked last", returns(func(ctx context.Context, v *box, err error) (*box, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -726,7 +726,7 @@ var suspendMutants = []suspendMutant{
 			return got.Load(), nil
 		}
 	}, []string{"08/unpark-does-not-end-a-suspension"}},
-	{"Done is looked at late", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+	{"Done is checked late", contexts(func(_ []context.Context, ctx context.Context) context.Context {
 		late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		context.AfterFunc(ctx, func() { runtime.Gosched(); cancel(context.Cause(ctx)) })
 		return late
@@ -759,13 +759,13 @@ var suspendMutants = []suspendMutant{
 			return suspendtest.Direct(ctx, block)
 		}
 	}, []string{"09/any-context-cancels"}},
-	{"ctx is looked at first and not again", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+	{"ctx is checked first and not again", contexts(func(_ []context.Context, ctx context.Context) context.Context {
 		if ctx.Err() != nil {
 			return ctx
 		}
 		return context.WithoutCancel(ctx)
 	}), []string{"09/cancellation-at-every-point", "09/any-context-cancels", "04/error-is-both-err-and-cause"}},
-	{"ctx is looked at in the first wait only", contexts(func(before []context.Context, ctx context.Context) context.Context {
+	{"ctx is checked in the first wait only", contexts(func(before []context.Context, ctx context.Context) context.Context {
 		if len(before) > 0 {
 			return context.WithoutCancel(ctx)
 		}

@@ -233,7 +233,7 @@ var primitiveMutants = []struct {
 }{
 	{"permits are lost if Acquire is cancelled too late", model.Semaphores(func(n int64) model.Semaphore { return losesPermits{model.RealSemaphore(n)} })},
 	{"a value is doubled", model.MVars(func() model.MVar { return doublesPut{model.RealMVar()} })},
-	{"a done context is not looked at", model.MVars(func() model.MVar { return ignoresDone{model.RealMVar()} })},
+	{"a done context is ignored", model.MVars(func() model.MVar { return ignoresDone{model.RealMVar()} })},
 	{"the value of a cancelled Put arrives", model.MVars(func() model.MVar { return failedPutStays{model.RealMVar()} })},
 	{"a cancelled Acquire keeps a permit", model.Semaphores(func(n int64) model.Semaphore { return keepsPermit{model.RealSemaphore(n)} })},
 	{"Acquire takes too few permits", model.Semaphores(func(n int64) model.Semaphore { return letsTooManyIn{model.RealSemaphore(n)} })},

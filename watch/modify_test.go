@@ -229,7 +229,7 @@ func TestUntilOpThatIsSlow(t *testing.T) {
 			calls := 0
 			slow := func(n int) bool {
 				if calls++; calls > 3 {
-					t.Fatal("it looks again and again")
+					t.Fatal("UntilOp looks again and again")
 				}
 				stored := make(chan error)
 				go func() { stored <- w.Store(n + 1) }()

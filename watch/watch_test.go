@@ -71,7 +71,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 				suspend.Yield()
 				c.meet(w, cancel)
 				schedtest.Yield(2)
-				require.True(t, other, "the other one is left behind")
+				require.True(t, other, "the other waiter is left behind")
 				require.Equal(t, c.want == nil, got == nil)
 				require.ErrorIs(t, got, c.want)
 			})

@@ -264,7 +264,7 @@ func TestOtherEndsOfAServer(t *testing.T) {
 	begun := time.Now()
 	require.ErrorIs(t, srv.Shutdown(ctx), context.DeadlineExceeded)
 	require.NoError(t, srv.Close())
-	require.Less(t, time.Since(begun), 9*time.Second, "it has waited for a flush, which takes ten")
+	require.Less(t, time.Since(begun), 9*time.Second, "Close waited for a flush, which takes ten seconds")
 	served.Stop()
 }
 
@@ -323,7 +323,7 @@ func TestWatchOutlivesItsLease(t *testing.T) {
 	require.NoError(t, natsactor.Watch(bg, ncs[1], "adder", lease, func(err error) { told <- err }))
 	select {
 	case err := <-told:
-		t.Fatal(err, " of a server that lives")
+		t.Fatal(err, " for a server that is alive")
 	case <-time.After(3 * lease):
 	}
 	ncs[1].Close()

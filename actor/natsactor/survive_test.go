@@ -94,7 +94,7 @@ func TestMessagesThatAreLost(t *testing.T) {
 	large := &struct {
 		actor.Request[int]
 		Text string
-	}{Text: "no codec knows it either"}
+	}{Text: "no codec accepts it either"}
 	_, err := actor.Ask(within(t), ref, large)
 	require.ErrorIs(t, err, actor.ErrNoReply)
 	require.ErrorContains(t, err, "unknown type")
@@ -205,7 +205,7 @@ func TestClosedConnection(t *testing.T) {
 	served.Stop()
 }
 
-// A closed server still sends the replies of its actor. Askers that ask about their requests are told that it is closed.
+// A closed server still sends the replies of its actor. When it is asked about a request, it answers that it is closed.
 func TestRepliesAfterClose(t *testing.T) {
 	const lease = 200 * time.Millisecond
 	served, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: lease})
@@ -559,7 +559,7 @@ func kill9(t *testing.T, lease time.Duration) time.Duration {
 	require.Zero(t, v)
 	select {
 	case <-held.Done():
-		t.Fatal("it is held by a process that lives")
+		t.Fatal("a live process holds it")
 	case <-time.After(3 * lease):
 	}
 	begun := time.Now()

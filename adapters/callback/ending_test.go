@@ -67,8 +67,8 @@ func TestExecutorEndsFirst(t *testing.T) {
 	}{
 		"and says so":                 {false, suspend.ErrClosed, nil},
 		"and says something else":     {false, full, nil},
-		"and was a locked thread":     {true, suspend.ErrClosed, callback.ErrThread},
-		"and was, and says otherwise": {true, full, callback.ErrThread},
+		"and its thread was locked":     {true, suspend.ErrClosed, callback.ErrThread},
+		"and its thread was locked, and it says something else": {true, full, callback.ErrThread},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

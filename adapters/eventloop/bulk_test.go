@@ -193,7 +193,7 @@ func TestWriteBuffers(t *testing.T) {
 				for _, p := range v {
 					left += len(p)
 				}
-				require.EqualValues(t, len(content)+4, n+int64(left), "what is written and what is left are all")
+				require.EqualValues(t, len(content)+4, n+int64(left), "the written bytes and the rest are all bytes")
 			})
 		})
 	}

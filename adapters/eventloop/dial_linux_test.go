@@ -109,7 +109,7 @@ func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 		_, err := l.Dial(ctx, "tcp", "two.test.:"+port)
 		failed <- err
 	}))
-	schedtest.Eventually(t, "it connects to the second", func() bool {
+	schedtest.Eventually(t, "it connects to the second address", func() bool {
 		return l.Stats().Suspended == 1 && l.Stats().Running == 0 && connecting(addr)
 	})
 	cancel(cause)

@@ -134,5 +134,5 @@ func TestAMinuteBesideATaskThatWaitsNatively(t *testing.T) {
 			return
 		}
 	}
-	t.Error("echoes take long beside a task that waits natively")
+	t.Error("echoes take too long beside a task that waits natively")
 }

@@ -166,7 +166,7 @@ func TestSame(t *testing.T) {
 		task(t, l, func() {
 			here := suspend.Here()
 			if s, ok := suspend.As[interface{ Same(suspend.Spawner) bool }](here); !ok || !s.Same(l) || !s.Same(here) || s.Same(other) {
-				t.Error("a reactor does not know its loop")
+				t.Error("a reactor does not recognise its loop")
 			}
 			if !l.Same(here) || other.Same(here) {
 				t.Error("in a task")

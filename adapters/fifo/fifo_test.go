@@ -159,7 +159,7 @@ func TestNested(t *testing.T) {
 		_ = outer.Go(func() { others++; _ = p.Fill(42) })
 		err := fifo.Run(bg, func(context.Context) error {
 			if suspend.Here() == suspend.Spawner(outer) {
-				t.Error("an inner task thinks that it is outside")
+				t.Error("an inner task counts as one outside")
 			}
 			v, err := p.Await(bg) // with no runnable task, the inner Run parks its outer task
 			if v != 42 {

@@ -147,7 +147,7 @@ func short() context.Context {
 	return ctx
 }
 
-// If a waiting task is killed, its call does not return, its deferred functions run, and it is in no queue any more.
+// If a waiting task is killed, its call does not return, its deferred functions run, and it is no longer in any queue.
 func TestKillWaiting(t *testing.T) {
 	cancellable, cancel := context.WithCancel(bg)
 	defer cancel()

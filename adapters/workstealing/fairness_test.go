@@ -243,7 +243,7 @@ func TestForksGiveWayInTime(t *testing.T) {
 			}
 			slices.Sort(took)
 			at := func(q float64) time.Duration { return took[int(float64(len(took)-1)*q)] }
-			t.Logf("%d empty tasks: p50 %v, p99 %v, most %v of processor; %d goroutines", len(took), at(.5), at(.99), at(1), goroutines)
+			t.Logf("%d empty tasks: p50 %v, p99 %v, most %v of processor time; %d goroutines", len(took), at(.5), at(.99), at(1), goroutines)
 			if at(.99) > 5*time.Millisecond {
 				t.Error("too long")
 			}

@@ -61,7 +61,7 @@ func TestEntriesFromOutsideComeFirst(t *testing.T) {
 	require.True(t, w.takes(task("local", &ran)))
 	s.injector.push(entry{fiber: new(fiber)})
 	_, ok := w.pickNew()
-	require.False(t, ok, "the first entry is no new task")
+	require.False(t, ok, "the first entry is not a new task")
 	_, _ = s.injector.pop()
 	e, ok := w.pickNew()
 	run(t, e, ok)
@@ -176,7 +176,7 @@ func TestOneEntryIsStolen(t *testing.T) {
 	require.True(t, s.visible())
 }
 
-// A worker that is asked whether it is superfluous keeps nothing.
+// A worker that is asked to check whether it is one too many keeps nothing.
 func TestARetiringWorkerKeepsNoQueue(t *testing.T) {
 	s := newStill()
 	w := newWorker(s.Pool, 8)

@@ -270,7 +270,7 @@ func TestCloseFromItsTaskPanics(t *testing.T) {
 			_ = p.Close()
 		})
 		if err := p.Go(func() {}); err != nil {
-			t.Error("closed all the same:", err)
+			t.Error("closed anyway:", err)
 		}
 	})
 }

@@ -306,12 +306,12 @@ func TestCostlyRequestsStarveNobody(t *testing.T) {
 		for i := range took {
 			worst[i] = slices.Max(took[i])
 		}
-		t.Logf("at most %v, and %v of net/http", worst[0], worst[1])
+		t.Logf("at most %v, and %v with net/http", worst[0], worst[1])
 		if worst[0] <= 3*worst[1] {
 			return
 		}
 	}
-	t.Errorf("at most %v, and %v of net/http", worst[0], worst[1])
+	t.Errorf("at most %v, and %v with net/http", worst[0], worst[1])
 }
 
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {

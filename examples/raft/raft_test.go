@@ -328,5 +328,5 @@ func TestThePicture(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	picture, err := os.ReadFile("../../docs/simulation.svg")
 	require.NoError(t, err)
-	require.Equal(t, string(picture), string(drawn), "BRAID_DIAGRAM=docs/simulation.svg draws it anew")
+	require.Equal(t, string(picture), string(drawn), "BRAID_DIAGRAM=docs/simulation.svg draws it again")
 }

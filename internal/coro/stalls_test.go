@@ -291,7 +291,7 @@ func TestNoStallsInABubble(t *testing.T) {
 		}
 	})
 	if WatchStalls(-1, nil) != nil {
-		t.Error("watched though it is off")
+		t.Error("watched although it is off")
 	}
 	if s := WatchStalls(0, nil); s == nil || s.after != time.Second {
 		t.Error("not watched by default")
@@ -327,7 +327,7 @@ func TestStallsOfAWorker(t *testing.T) {
 		t.Error("computing is reported by default")
 	}
 	if s := WatchWorker(time.Second, nil); s.waitsOnly {
-		t.Error("computing is not reported, though asked for")
+		t.Error("computing is not reported, although it was requested")
 	}
 }
 

@@ -51,9 +51,9 @@ func TestAWrongOffsetIsRefusedAndToldOnce(t *testing.T) {
 			t.Errorf("%s: Get() = %d, the runtime prints %d", name, got, want)
 		}
 	}
-	decide(Printed, func(string) { t.Error("a good one is complained of") })
+	decide(Printed, func(string) { t.Error("a correct implementation is reported") })
 	if way.Load() != read {
-		t.Error("a good one is refused")
+		t.Error("a correct implementation is refused")
 	}
 }
 

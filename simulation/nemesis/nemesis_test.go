@@ -226,7 +226,7 @@ func TestClients(t *testing.T) {
 			calm := nemesis.Start(w, nemesis.Options{Nodes: []string{"server"}, Clients: []string{"client"}, Every: 100 * time.Millisecond})
 			w.Always(func() error {
 				if w.Node("client").Crashed() || w.Node("server").Crashed() || !w.Node("client").Now().Equal(w.Now()) {
-					return errors.New("more than the link is harmed")
+					return errors.New("more than the link is affected")
 				}
 				return nil
 			})

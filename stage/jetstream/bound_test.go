@@ -117,7 +117,7 @@ func TestDelayedTriesUseNoPlace(t *testing.T) {
 	}
 	tries := bad.Load()
 	eventually(t, "the good ones done", func() bool { return good.Load() == 50 })
-	require.Less(t, bad.Load(), tries+3*2, "the good ones have waited for the bad ones")
+	require.Less(t, bad.Load(), tries+3*2, "the good messages have waited for the bad ones")
 	_ = stop()
 	require.Equal(t, places, waiting(q))
 }

@@ -7,7 +7,7 @@
 // # Tries
 //
 // A try is a delivery whose task failed, or that was never answered, because the process died or lost its connection. A message begins
-// at most Options.Tries times, and is then dead. Deliveries that were answered without a failure are no tries: a message that waited
+// at most Options.Tries times, and is then dead. Deliveries that were answered without a failure do not count: a message that waited
 // for room in an overloaded stage and was given back at the end of Serve, and a task that failed with an error from Snooze.
 package jetstream
 

@@ -174,7 +174,7 @@ func TestPermanent(t *testing.T) {
 		t.Error(told)
 	}
 	if queue.Permanent(nil) != nil {
-		t.Error("an error out of nothing")
+		t.Error("an unexpected error")
 	}
 	_ = s.Shutdown(bg)
 }
@@ -300,7 +300,7 @@ func TestWidth(t *testing.T) {
 		submit(t, q, n)
 	}
 	stop, _ := serving(q, s, width)
-	eventually(t, "stuck with as many as it is wide", func() bool { return in.Load() == width && q.Stats().Done > 0 })
+	eventually(t, "stuck with as many messages as the width", func() bool { return in.Load() == width && q.Stats().Done > 0 })
 	close(let)
 	eventually(t, "all done", func() bool { return waiting(q) == 0 })
 	_ = stop()

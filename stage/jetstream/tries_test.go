@@ -161,7 +161,7 @@ func TestTries(t *testing.T) {
 			stored: "graveyard Reason=oops Size=1 data="},
 		{what: "the dead letter is refused", n: 1, err: Permanent(errOops), refuse: noDead, ran: true, answer: "ack", stats: Stats{Errors: 1},
 			stored: "stage.work.later.7-9 Tries=3 Delay=1s Dead=oops data=1"},
-		{what: "the verdict is in the message", n: 1, header: nats.Header{deadHeader: {"oops"}, triesHeader: {"3"}}, answer: "term oops", stats: Stats{Dead: 1},
+		{what: "the decision is in the message", n: 1, header: nats.Header{deadHeader: {"oops"}, triesHeader: {"3"}}, answer: "term oops", stats: Stats{Dead: 1},
 			stored: "graveyard Tries=3 Reason=oops data=1"},
 		{what: "the dead letter and the copy are refused", n: 3, err: errOops, refuse: full, ran: true, answer: "nak 1s", stats: Stats{Errors: 2}},
 	} {

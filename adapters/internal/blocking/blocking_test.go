@@ -148,7 +148,7 @@ func (m model) differs(s *stepper, tell bool) string {
 	case queued > 0 && int(running) < m.may:
 		return "a function waits although another one may run"
 	case queued == 0 && running == 0 && s.awaits():
-		return "a look is set for nothing"
+		return "a look is set for no reason"
 	case queued > 0 && !s.awaits() && (m.may < m.most || tell && !s.told2()):
 		return "no look is set"
 	case (s.gone == 1) != (m.closed && running == 0):

@@ -28,7 +28,7 @@ func TestParts(t *testing.T) {
 	require.True(t, NewParts(3).Close(), "empty")
 }
 
-// One call reports the end, when nothing is left that was accepted.
+// One call reports the end, when nothing that was accepted is left.
 func TestOneSeesTheEndOfParts(t *testing.T) {
 	const parts = 3
 	for range 200 {

@@ -210,7 +210,7 @@ func TestABubbleSharesNoCoroutines(t *testing.T) {
 func TestFewTasksDoWithoutTheCache(t *testing.T) {
 	empty()
 	if d := waiting(fewTasks / 2); d.shares != unknown || kept.size() > 0 {
-		t.Error("a small Run has looked where it runs")
+		t.Error("a small Run has checked whether it may use the cache")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestAKeptCoroutineIsTheNewRuns(t *testing.T) {
 			_ = d.Go(func() {
 				suspend.Yield()
 				if suspend.Here() != d.self {
-					t.Error("the scheduler of the task is another")
+					t.Error("the task has another scheduler")
 				}
 			})
 		}

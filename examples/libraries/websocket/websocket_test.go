@@ -194,7 +194,7 @@ func TestFragments(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, ws.OpPong, h.Header.OpCode)
 				require.Equal(t, "p", string(h.Payload))
-				require.EqualValues(t, 1, s.loop.Stats().Live, "a message without its end has a task")
+				require.EqualValues(t, 1, s.loop.Stats().Live, "a task waits for the rest of a message")
 				frame(ws.OpContinuation, true, "three")
 				b, err := wsutil.ReadServerText(c)
 				require.NoError(t, err)

@@ -92,7 +92,7 @@ func TestUsed(t *testing.T) {
 	}
 	for name := range unused {
 		if !found[name] {
-			t.Errorf("%s is used, or is no more", name)
+			t.Errorf("%s is used, or no longer exists", name)
 		}
 	}
 }

@@ -128,8 +128,8 @@ func TestHabits(t *testing.T) {
 		t.Logf("%s: %.1f %% habits, %.1f %% fragments, %.1f %% purposes", name, percent(len(s.Habits), s.Sentences), percent(len(s.Fragments), s.Tails),
 			percent(s.Purposes, s.Sentences))
 	}
-	require.Less(t, percent(len(theirs.Habits), theirs.Sentences), 2.0, "a habit is plain English")
-	require.Less(t, percent(len(theirs.Fragments), theirs.Tails), 9.0, "a fragment is plain English")
+	require.Less(t, percent(len(theirs.Habits), theirs.Sentences), 2.0, "the pattern of a habit matches plain English")
+	require.Less(t, percent(len(theirs.Fragments), theirs.Tails), 9.0, "the pattern of a fragment matches plain English")
 	require.LessOrEqual(t, percent(len(ours.Habits), ours.Sentences), habits)
 	require.LessOrEqual(t, percent(len(ours.Fragments), ours.Tails), fragments)
 	require.GreaterOrEqual(t, percent(ours.Purposes, ours.Sentences), purposes)

@@ -40,7 +40,7 @@ func TestWeight(t *testing.T) {
 		require.NotNil(t, have, "%s", line)
 		require.NotZero(t, have[part], "%s %s: there are none", what, part)
 		if have[part] > limit {
-			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write why behind it", part, have[part], what, limits, limit)
+			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write the reason behind it", part, have[part], what, limits, limit)
 		}
 	}
 	for part, n := range lines {

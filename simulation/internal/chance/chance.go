@@ -213,7 +213,7 @@ func (s *State) verify(draw func() uint64) bool {
 	}
 	s.Seed(1)
 	want := rand.NewChaCha8(seed)
-	for range 200 { // so many draws need more than one key
+	for range 200 { // this many draws need more than one key
 		if draw() != want.Uint64() {
 			return false
 		}
@@ -321,7 +321,7 @@ const Inside = 1 << 31
 // and GOMAXPROCS must be 1. Crash needs Nodes.
 func Crash(id uint32) { nodes.crash(id) }
 
-// Blocked returns the id of a goroutine that waits for a mutex which a goroutine of a crashed node has locked last, or 0 if no goroutine has
+// Blocked returns the id of a goroutine that waits for a mutex that a goroutine of a crashed node has locked last, or 0 if no goroutine has
 // begun such a wait since the last call. It finds no RWMutex that is locked for reading, and not every mutex if nodes have locked thousands.
 func Blocked() int64 {
 	if nodes.blocked == nil {

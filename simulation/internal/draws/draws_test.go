@@ -35,7 +35,7 @@ func TestRanges(t *testing.T) {
 	require.InDelta(t, 250, chance, 60)
 	was := s
 	require.False(t, s.Chance(0))
-	require.Equal(t, was, s, "a chance of nothing draws nothing")
+	require.Equal(t, was, s, "a probability of zero draws nothing")
 }
 
 // A hash depends on each byte, and on the length.

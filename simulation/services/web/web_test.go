@@ -64,7 +64,7 @@ func serve(addr, dir string) error {
 	return http.ListenAndServe(addr, nil)
 }
 
-// replace writes the file "ids" anew.
+// replace replaces the file "ids".
 func replace(dir string, ids map[string]bool) error {
 	f, err := os.CreateTemp(dir, "new")
 	if err != nil {

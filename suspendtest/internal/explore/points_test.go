@@ -313,11 +313,11 @@ func TestResultsSayWhatIsLeftOut(t *testing.T) {
 		program          func(w *explore.World)
 		want             string
 	}{
-		{explore.Unlimited, 1000, locks(1), " runs, which are all"},
-		{explore.Unlimited, 1000, locks(4), " runs, which are all but those with more preemptions than 2"},
-		{1, 0, locks(4), " runs, which are all but those with more preemptions than 1"},
+		{explore.Unlimited, 1000, locks(1), " runs, all of them"},
+		{explore.Unlimited, 1000, locks(4), " runs, all but those with more preemptions than 2"},
+		{1, 0, locks(4), " runs, all but those with more preemptions than 1"},
 		{1, 5, locks(4), "5 runs, and there are more"},
-		{explore.Unlimited, 1000, yields, " runs, which are all but those with more yields of a task while another could run"},
+		{explore.Unlimited, 1000, yields, " runs, all but those with more yields of a task while another could run"},
 	} {
 		c.Preemptions, c.Executions = p.most, p.executions
 		if x := explore.Run(c, p.program).String(); !strings.HasSuffix(x, p.want) {

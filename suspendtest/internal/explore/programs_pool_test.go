@@ -397,7 +397,7 @@ var largePoolPrograms = []program{
 		onTwoWorkers(w, func(k *workstealing.Parking) {
 			defer func() {
 				if recover() != "a" || ran != 1 {
-					panic("not that of a, or before b has ended")
+					panic("the panic is not that of a, or b has not ended")
 				}
 			}()
 			k.Join(func() { panic("a") }, func() { ran++; panic("b") })

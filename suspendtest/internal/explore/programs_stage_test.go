@@ -113,7 +113,7 @@ var stagePrograms = []program{
 				panic("closed while a handler runs")
 			}
 			if p.Stats().Workers != 0 {
-				panic("closed while a worker is there")
+				panic("closed while a worker remains")
 			}
 			if s.Submit(bg, 1) == nil {
 				panic("accepted after Close")
@@ -254,7 +254,7 @@ var stagePrograms = []program{
 				panic("Close fails")
 			}
 			if _, ok, _ := f.Try(); !ok {
-				panic("closed, but the task was not told")
+				panic("closed, but the task has no result")
 			}
 		})
 		w.Check(settled(p, s))
@@ -510,7 +510,7 @@ var stagePrograms = []program{
 					return errOops
 				}
 				if on.held.Load() == 0 {
-					panic("let go between two tries")
+					panic("released between two tries")
 				}
 				return nil
 			})

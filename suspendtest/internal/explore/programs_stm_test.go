@@ -103,7 +103,7 @@ var stmPrograms = []program{
 		})
 		w.Go("load", func(context.Context) {
 			if a, b := x.Load(), y.Load(); a > b {
-				panic("a part of a commit")
+				panic("a part of a commit is visible")
 			}
 		})
 	}},
@@ -190,7 +190,7 @@ var stmPrograms = []program{
 					n := v.Get(tx)
 					v.Set(tx, n+1)
 					_ = stm.Nested(tx, func(tx *stm.Tx) error {
-						tx.AfterCommit(func() { panic("what was registered was undone") })
+						tx.AfterCommit(func() { panic("a function of AfterCommit was called although its Nested was undone") })
 						return errOops
 					})
 					tx.AfterCommit(func() {
