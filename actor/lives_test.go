@@ -36,7 +36,7 @@ func isDone(a actor.Actor) bool {
 	}
 }
 
-// lifeRows has the tests of failed lives, and of a Stop of lives and of children.
+// lifeRows holds the tests of failed lives, and of a Stop of lives and of children.
 var lifeRows = []struct {
 	name string
 	main func(t *testing.T, s suspend.Spawner)
@@ -447,7 +447,7 @@ var lifeRows = []struct {
 			}
 		}
 	}},
-	{"Link: of a parent to its children, the first of which fails while the parent's end waits for the second", func(t *testing.T, s suspend.Spawner) {
+	{"Link: a child to which its parent is linked fails, while the end of the parent waits for another child", func(t *testing.T, s suspend.Spawner) {
 		gate := promise.New[int]()
 		var first, second actor.Ref[int]
 		var up promise.Promise[int]

@@ -223,7 +223,7 @@ func start(s suspend.Spawner, f func(ctx context.Context) (int, error)) *end {
 	return e
 }
 
-// senders has each way to send.
+// senders lists each way to send.
 var senders = []struct {
 	name string
 	send func(ctx context.Context, c *chanx.Chan[int], v int) error

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// lockers has each kind of lock.
+// lockers lists each kind of lock.
 var lockers = []struct {
 	name string
 	new  func() sync.Locker

@@ -238,7 +238,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Whatever is cancelled, and when, the lock excludes, and is free in the end.
+// No matter what is cancelled, and when, at most one task holds the lock, and it is free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 400

@@ -281,13 +281,13 @@ func TestStreamKeepsAShield(t *testing.T) {
 	})
 }
 
-// If the input has a value, it runs only while the caller waits: a fifo scheduler has no other task beside the loop body.
+// If the input has a value, it runs only while the caller waits: the loop body is the only other task of the fifo scheduler.
 func TestTheInputOfAStreamIsPaused(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		pulled, body := 0, false
 		in := func(yield func(int) bool) {
 			for i := range 20 {
-				require.False(t, body, "beside the loop body")
+				require.False(t, body, "the input runs while the loop body runs")
 				pulled++
 				if !yield(i) {
 					return

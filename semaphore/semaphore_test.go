@@ -435,7 +435,7 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 	})
 }
 
-// Whatever is cancelled, and when, no more permits are granted than exist, and all are free in the end.
+// No matter what is cancelled, and when, no more permits are granted than exist, and all are free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	for i, size := range []int64{1, 7, 7} {
 		resized := i == 2

@@ -29,7 +29,7 @@ import (
 // testDir is the folder of the package, in which go test starts a test.
 var testDir, _ = os.Getwd()
 
-// programs has the path of the program, or why there is none.
+// programs holds the path of the program, or why there is none.
 var programs struct {
 	sync.Once
 	path string

@@ -26,7 +26,7 @@ func TestAThenOfANodeThatCrashes(t *testing.T) {
 		var m mutex.Mutex
 		m.Lock()
 		l.Allow(1)
-		called := func(error) { t.Error("a callback of a node that has crashed") }
+		called := func(error) { t.Error("a callback of a crashed node has run") }
 		then := func() {
 			on := suspend.Here().(suspend.Executor)
 			suspend.Then(ctx, l.WaitOp(1), on, func(_ time.Time, err error) { called(err) })
@@ -66,7 +66,7 @@ func TestACrashBetweenAResultAndItsCallback(t *testing.T) {
 				suspend.Then(ctx, p.AwaitOp(), suspend.Here().(suspend.Executor), func(int, error) {
 					calls++
 					if n.Crashed() {
-						t.Error("a callback of a node that has crashed")
+						t.Error("a callback of a crashed node has run")
 					}
 				})
 			})
@@ -86,7 +86,7 @@ func TestACrashOfSeveralThens(t *testing.T) {
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, s := w.Node("node"), semaphore.New(2)
 		_ = s.Acquire(ctx, 1)
-		called := func(_ struct{}, err error) { t.Error("a callback of a node that has crashed") }
+		called := func(_ struct{}, err error) { t.Error("a callback of a crashed node has run") }
 		suspend.Then(ctx, s.AcquireOp(2), n, called)
 		suspend.Then(ctx, s.AcquireOp(1), n, called)
 		n.Crash()
@@ -145,7 +145,7 @@ func TestAThenOfAGuest(t *testing.T) {
 		time.Sleep(time.Second)
 		require.EqualValues(t, 200, calls.Load())
 		require.Zero(t, n.CrashFunctions())
-		suspend.Then(context.Background(), q.AwaitOp(), n, func(int, error) { t.Error("a callback of a node that has crashed") })
+		suspend.Then(context.Background(), q.AwaitOp(), n, func(int, error) { t.Error("a callback of a crashed node has run") })
 		n.Crash()
 		q.Fill(1)
 		time.Sleep(time.Second)

@@ -22,7 +22,7 @@ import (
 
 // These tests need the overlay, with which package net uses the network of a node. simulation/overlay runs them.
 
-// onNode runs f on a node, with another node beside it, and requires that nothing is wrong.
+// onNode runs f on one of two nodes, and requires that nothing is wrong.
 func onNode(t *testing.T, f func(w *simulation.World)) {
 	t.Helper()
 	r := guests(t, func(_ context.Context, w *simulation.World) error {

@@ -209,7 +209,7 @@ func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 	}
 }
 
-// A node has an IP address beside its loopback addresses. Each may have a listener on the same port.
+// A node has an IP address besides its loopback addresses. Each may have a listener on the same port.
 func TestAddresses(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := w.Node("a"), w.Node("b")

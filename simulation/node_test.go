@@ -182,7 +182,7 @@ func TestACrashOfAPausedNode(t *testing.T) {
 			_ = n.Go(func() { defer func() { ended++ }(); _ = suspend.Sleep(ctx, time.Second); waitForever() })
 		}
 		_ = suspend.Sleep(ctx, 1)
-		n.AfterFunc(time.Second, func() { t.Error("a timer of a crashed node") })
+		n.AfterFunc(time.Second, func() { t.Error("a timer of a crashed node has fired") })
 		n.Pause()
 		_ = suspend.Sleep(ctx, time.Minute)
 		n.Crash()

@@ -314,7 +314,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// If a handler cancels one Do after another, one handler of its stage runs beside it, and not one for each Do.
+// If a handler cancels one Do after another, one other handler of its stage runs, and not one for each Do.
 func TestCancelledDosShareTheLentSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stage.Stage[int, int]

@@ -349,7 +349,7 @@ func TestACutReleasesTheScheduler(t *testing.T) {
 	require.Less(t, time.Since(start), time.Minute)
 }
 
-// In whatever way a handler ends, its slot is returned, and the end is reported once.
+// However a handler ends, its slot is returned, and the end is reported once.
 func TestHandlersThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen any

@@ -100,7 +100,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 				return n, nil
 			}, stage.Options{Width: 8})
 			fed, most := 0, 0
-			var seen atomic.Int64 // the input runs beside the body of the loop
+			var seen atomic.Int64 // the input runs in parallel with the body of the loop
 			in := func(yield func(int, error) bool) {
 				for n := range 100 {
 					fed++

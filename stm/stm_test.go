@@ -392,7 +392,7 @@ func TestADoomedRunStaysDoomed(t *testing.T) {
 	})
 }
 
-// ways has the ways to perform a transaction: by itself, and as a case of a Select beside a case that is never ready.
+// ways lists the ways to perform a transaction: by itself, and as a case of a Select whose other case is never ready.
 var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	"by itself": stm.Atomically,
 	"as a case": func(ctx context.Context, f func(tx *stm.Tx) error) error {

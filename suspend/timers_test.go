@@ -160,7 +160,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 					})
 					synctest.Wait()
 					if v.Advance(2 * time.Hour); v.Timers() != 0 {
-						t.Error("a timer of the caller")
+						t.Error("the timer is one of the caller")
 					}
 					if synctest.Wait(); len(got) > 0 {
 						t.Fatalf("called by the clock of the caller: %v", <-got)

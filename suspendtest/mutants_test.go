@@ -514,7 +514,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	wg.Wait()
 	for _, l := range looks(t) {
 		breakable := !slices.Contains(ofSuspend, l.text) && !strings.HasPrefix(l.text, "uncovered: ")
-		if by := killers[l.at]; breakable && len(by) > 0 { // with other tests running, a starved look may find more
+		if by := killers[l.at]; breakable && len(by) > 0 { // while other tests keep the processors busy, another look may find the mutant, too
 			for tries := 0; tries < 60 && !alone[l.at]; tries++ {
 				attempt(by[tries%len(by)])
 			}
@@ -525,7 +525,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	}
 }
 
-// ofSuspend has the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
+// ofSuspend lists the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
 // that reports that a check has tested nothing cannot be broken either.
 var ofSuspend = []string{
 	"Within is true on a goroutine without a scheduler",

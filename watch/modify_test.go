@@ -183,7 +183,7 @@ func TestAConditionThatPanics(t *testing.T) {
 	})
 }
 
-// Each of many readers gets a value for which its condition holds, although others are cancelled beside it, and all see the last
+// Each of many readers gets a value for which its condition holds, although others are cancelled, and all see the last
 // value.
 func TestUntilOpUnderCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {

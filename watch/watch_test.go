@@ -109,7 +109,7 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// A reader that is not cancelled sees the last value, although others give up beside it.
+// A reader that is not cancelled sees the last value, although others give up.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var seen, failed atomic.Int64

@@ -148,7 +148,7 @@ func TestShutdownLeavesTasksOnTheExecutor(t *testing.T) {
 				beside <- false
 			}
 		}))
-		require.False(t, <-beside, "the task runs beside the executor's own work")
+		require.False(t, <-beside, "the task runs in parallel with the executor's own work")
 		require.NoError(t, l.Close())
 		<-wentOn
 		require.NoError(t, l.Shutdown(over), "nothing is left")

@@ -422,7 +422,7 @@ func TestCallbacksFollowEachOther(t *testing.T) {
 	for handOver := 100 * time.Millisecond; ; handOver *= 3 {
 		together, handOvers := callbacksBesideAStuckOne(t, handOver)
 		if handOvers == 1 {
-			require.Zero(t, together, "callbacks that ran beside another")
+			require.Zero(t, together, "callbacks that ran in parallel")
 			return
 		}
 		require.Less(t, handOver, 10*time.Second, "%d callbacks were stuck", handOvers)

@@ -287,7 +287,7 @@ func TestNoGoroutinePerConnection(t *testing.T) {
 	// each handler is a coroutine of the loop, which the runtime counts as a goroutine
 	more := schedtest.Goroutines() - before - len(conns)
 	if limit := 2*runtime.GOMAXPROCS(0) + 4; more > limit {
-		t.Errorf("%d goroutines more, beside those of the tasks; %d are allowed", more, limit)
+		t.Errorf("%d goroutines more, besides those of the tasks; %d are allowed", more, limit)
 	}
 	stop()
 	<-served

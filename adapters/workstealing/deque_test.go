@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// starts has the initial indices of a deque under test, including some just before both kinds of wrap-around.
+// starts lists the initial indices of a deque under test, including some just before both kinds of wrap-around.
 var starts = []uint64{0, firstRing - 1, math.MaxInt64 - 3, math.MaxUint64 - 3, math.MaxUint64 - firstRing, math.MaxUint64}
 
 func TestDequeEdges(t *testing.T) {

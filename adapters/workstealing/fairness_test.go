@@ -61,9 +61,9 @@ func (e *endless) stopAll() {
 	}
 }
 
-// A long fork-join on one worker gives way to queued tasks after a number of forks, which is the same each time, beside any
-// number of other fork-joins. It must not queue up behind its own forks: each of them would then give way in turn, and each new
-// task would wait thirty times as long as the one before.
+// A long fork-join on one worker gives way to queued tasks after a number of forks. The number is the same each time, whether
+// there are other fork-joins or not. It must not queue up behind its own forks: each of them would then give way in turn, and
+// each new task would wait thirty times as long as the one before.
 func TestForksGiveWay(t *testing.T) {
 	const every, atMost, depth = 500, 2 * 61, 20
 	tasks := scale(200)

@@ -136,7 +136,7 @@ func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 		close(released)
 		ended.Wait()
 		if n := beside.Load(); n > 4 {
-			t.Errorf("%d tasks began beside another", n)
+			t.Errorf("%d tasks began while another one computed", n)
 		}
 	})
 }

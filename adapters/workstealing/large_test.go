@@ -116,7 +116,7 @@ func TestTasksBehindALongStep(t *testing.T) {
 	}
 }
 
-// A task waits for one task after another that it has started, beside all kinds of work.
+// A task waits for the tasks that it has started, one after another, while the pool does all kinds of other work.
 func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
 	for name, busy := range busyWith {
 		t.Run(name, func(t *testing.T) {

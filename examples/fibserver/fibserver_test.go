@@ -261,9 +261,9 @@ func TestTimeout(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
-// Beside a computation of a minute, requests take at most three times as long as beside one in net/http. The computation in
-// net/http uses one goroutine, so a second processor stays free. Both servers run at the same time, so a loaded machine usually
-// slows down both; the best of several attempts counts.
+// During a computation of a minute, requests take at most three times as long as during the same computation in net/http. The
+// computation in net/http uses one goroutine, so a second processor stays free. Both servers run at the same time, so a loaded
+// machine usually slows down both; the best of several attempts counts.
 func TestCostlyRequestsStarveNobody(t *testing.T) {
 	s := start(t)
 	var computes atomic.Bool

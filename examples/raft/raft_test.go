@@ -43,7 +43,7 @@ type record struct {
 	in int
 }
 
-// A look has all values on which the invariants of a node depend.
+// A look holds all values on which the invariants of a node depend.
 type look struct {
 	n                             *Node
 	role                          Role

@@ -188,7 +188,7 @@ func (c *cluster) wrong(format string, args ...any) {
 	}
 }
 
-// An fsm has the commands that were applied on a node.
+// An fsm holds the commands that were applied on a node.
 type fsm struct {
 	c    *cluster
 	name string

@@ -61,7 +61,7 @@ func perform(t *testing.T, seeds int, main func(ctx context.Context, w *world) e
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 
-// sums has the sums of the traces. Only the first of two runs of a seed has one.
+// sums holds the sums of the traces. Only the first of two runs of a seed has one.
 type sums struct {
 	hash.Hash64
 	seed uint64

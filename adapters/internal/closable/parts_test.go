@@ -61,8 +61,8 @@ func TestOneSeesTheEndOfParts(t *testing.T) {
 	}
 }
 
-// Live never counts a part twice that Close moves meanwhile. All calls entered through part 0, and all but 1,000 left through the other
-// parts.
+// Live never counts a part twice, even while Close moves the part. All calls entered through part 0, and all but 1,000 left through the
+// other parts.
 func TestLiveDuringClose(t *testing.T) {
 	for range 1000 {
 		c := NewParts(9)

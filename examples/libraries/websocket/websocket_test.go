@@ -135,7 +135,7 @@ func asks(t *testing.T, c *websocket.Conn, kind websocket.MessageType, text stri
 	require.Equal(t, text, string(b))
 }
 
-// parks waits until no connection has a task, beside those that accept.
+// parks waits until no connection has a task.
 func (s *site) parks() {
 	s.t.Helper()
 	schedtest.Eventually(s.t, "no connection has a task", func() bool { return s.loop.Stats().Live == 0 })

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ends has the signatures of the methods and functions that end something. Package suspend defines their meaning.
+// ends lists the signatures of the methods and functions that end something. Package suspend defines their meaning.
 var ends = map[string][]string{
 	"Close":    {"func() error"},
 	"Shutdown": {"func(ctx context.Context) error", "func(ctx context.Context, stages ...Closer) error"},

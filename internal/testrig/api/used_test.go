@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unused has the exported names that nothing in the repository uses, each with the reason for keeping it. The list should become
+// unused lists the exported names that nothing in the repository uses, each with the reason for keeping it. The list should become
 // shorter.
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":         "what an operator reads",
@@ -143,7 +143,7 @@ func (c code) read(t *testing.T, at, name string) {
 	})
 }
 
-// about has the pages that are about a single package. The names in their code belong to it.
+// about lists the pages that are about a single package. The names in their code belong to it.
 var about = map[string]string{"actor/README.md": "actor", "fetch/README.md": "fetch", "simulation/README.md": "simulation", "stage/README.md": "stage", "stm/README.md": "stm"}
 
 var (

@@ -18,7 +18,7 @@ import (
 // A door is a heading of the list of packages, with their folders in the order of the list, and the pages to begin with.
 type door struct{ heading, folders, begin string }
 
-// doors has every package that a program may import, and every command that a user may call, exactly once.
+// doors lists every package that a program may import, and every command that a user may call, exactly once.
 var doors = []door{
 	{"Goroutines and services", `mutex cond semaphore chanx promise mvar lazy latch watch broadcast rate keyed respool scope cancel suspend
 		suspend/census adapters/httppark`,

@@ -185,7 +185,7 @@ var headContexts = map[string]func() (context.Context, context.CancelFunc){
 	},
 }
 
-// headWaits has the ways in which the first waits. Each calls ended once, with its error.
+// headWaits lists the ways in which the first waits. Each calls ended once, with its error.
 var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor, ended func(error)){
 	"a call": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) { ended(l.first(ctx)) },
 	"a case of a Select": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) {

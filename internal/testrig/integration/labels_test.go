@@ -166,7 +166,7 @@ func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	})
 }
 
-// A task begins with the labels of the caller that starts it, in whatever way, as a goroutine does.
+// A task begins with the labels of its caller, however the caller starts it, as a goroutine does.
 func TestLabelsAreInherited(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
 		limit, group := scope.Limit(100, s), idle.New(s, nil)

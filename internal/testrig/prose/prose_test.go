@@ -23,7 +23,7 @@ const limit = 2
 
 const root = "../../.."
 
-// scores has the score of each comment or page of the repository, by file.
+// scores holds the score of each comment or page of the repository, by file.
 var scores = sync.OnceValues(func() (map[string]*prose.Score, error) {
 	all := map[string]*prose.Score{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -90,8 +90,8 @@ func TestProse(t *testing.T) {
 	t.Logf("%5.1f %%  %4d of %4d  everything", all.Percent(), len(all.Hits), all.Sentences)
 }
 
-// These are the limits of all comments together, and of all pages, in percent. TestHabits measures the standard library beside
-// ours.
+// These are the limits of all comments together, and of all pages, in percent. TestHabits also measures the standard library,
+// for comparison.
 const (
 	habits    = 1.5 // percent of the sentences
 	fragments = 2.0 // percent of the comments behind code

@@ -251,7 +251,7 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
-// orders has the functions of a runtime with the overlay of simulation/overlay, which decides the order of goroutines. Another runtime
+// orders holds the functions of a runtime with the overlay of simulation/overlay, which decides the order of goroutines. Another runtime
 // does not have this variable, so the functions are nil.
 //
 //go:linkname orders runtime.orderWorld
@@ -300,7 +300,7 @@ func Node() uint32 {
 	return nodes.get()
 }
 
-// files has the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
+// files holds the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
 // the overlay, nobody calls it.
 //
 //go:linkname files syscall.nodeFiles

@@ -25,7 +25,7 @@ import (
 
 const tick = 10 * time.Millisecond
 
-// A cluster has the nodes, and the entries that they have committed.
+// A cluster holds the nodes, and the entries that they have committed.
 type cluster struct {
 	w         *simulation.World
 	names     []string // the names of the ids 1, 2, 3

@@ -30,7 +30,7 @@ func order(program func(act func(name byte))) string {
 	return string(seen)
 }
 
-// TestPoints performs each kind of operation beside a goroutine that can always run. Only an operation that is a point lets it run.
+// TestPoints performs each kind of operation while another goroutine can always run. Only an operation that is a point lets it run.
 func TestPoints(t *testing.T) {
 	var m sync.Mutex
 	var rw sync.RWMutex
@@ -202,10 +202,10 @@ var keys = func() string {
 func TestProcess(t *testing.T) {
 	see(t, fmt.Sprint("hash keys and first random numbers: ", keys))
 	if runtime.NumCPU() != 4 || runtime.GOMAXPROCS(3) != 4 || runtime.GOMAXPROCS(0) != 3 {
-		t.Error("a program sees 4 processors, and can change the number")
+		t.Error("the program does not see 4 processors, or cannot change the number")
 	}
 	if v, ok := os.LookupEnv("BRAID_ORDER"); ok {
-		t.Error("a child process would have the order", v)
+		t.Error("a child process would inherit the order", v)
 	}
 	if got := debug.SetGCPercent(-1); got != -1 {
 		t.Error("GOGC is", got)
