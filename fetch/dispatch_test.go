@@ -170,7 +170,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	}, fetch.Options{}))
 }
 
-// Several goroutines want to run a source, of which only one may. The others wait, and no key is loaded twice.
+// Several goroutines want to run a source, but only one of them may. The others wait, and no key is loaded twice.
 func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most, calls atomic.Int32

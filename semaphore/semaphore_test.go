@@ -547,7 +547,7 @@ func TestCancelledHeadStress(t *testing.T) {
 			switch i % 6 {
 			case 0, 3:
 				cancel()
-				all.Wait() // one permit stays out until then
+				all.Wait() // one permit is held until then
 				sem.Release(1)
 			case 1, 4, 5:
 				go cancel()

@@ -44,7 +44,7 @@ func TestSometimes(t *testing.T) {
 	}
 	(*simulation.World)(nil).Sometimes("nowhere", true)
 
-	// The trace has the first time that each place in the code reaches a mark.
+	// The trace records the first time that each place in the code reaches a mark.
 	var trace bytes.Buffer
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.Always(func() error { w.Sometimes("after a step", true); return nil })

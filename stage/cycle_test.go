@@ -506,7 +506,7 @@ func (x *crossing) cross() {
 	close(x.hold)
 }
 
-// narrow lets k call Do while a has two slots, of which h holds one, and then takes the other slot away.
+// narrow lets k call Do while a has two slots, one of which h holds, and then takes the other slot away.
 func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 	x.begin(x.b, "k")
 	x.begin(x.a, "h")

@@ -225,7 +225,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A retry keeps its place in the bound while it is delayed, and then goes to the front of the queue.
+// A retry still counts for the bound while it is delayed, and then goes to the front of the queue.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

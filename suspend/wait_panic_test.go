@@ -58,7 +58,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 	})
 }
 
-// Err must not suspend. If it does, in the call after the word was opened, the wait around it starts again.
+// Err must not suspend. If it suspends in the call after the word was opened, the wait that called Err starts again.
 func TestErrThatWaits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for at := 1; at <= 6; at++ {

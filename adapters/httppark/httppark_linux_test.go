@@ -236,7 +236,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestAPartOfARequest pauses in the middle of a request, of which no byte must be lost.
+// TestAPartOfARequest pauses in the middle of a request, and no byte must be lost.
 func TestAPartOfARequest(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		s := open(t, network, &http.Server{Handler: echo})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A still is a pool of eight workers, of which none runs. All have just read the clock, and have room in their queues.
+// A still is a pool of eight workers, none of which runs. All have just read the clock, and have room in their queues.
 type still struct {
 	*Pool
 	all []*worker

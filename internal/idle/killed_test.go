@@ -290,7 +290,7 @@ func TestShieldOfABody(t *testing.T) {
 							call(func() { next() })
 							next()
 							if left {
-								take() // without an end of the body
+								take() // the body does not end
 								return
 							}
 							defer stop()

@@ -22,7 +22,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A line is an object with two waiters, of which the second waits only because the first does.
+// A line is an object with two waiters. The second waits only because the first does.
 type line struct {
 	first  func(ctx context.Context) error
 	asOp   suspend.Op[struct{}] // performs first; not used if the object has no Op

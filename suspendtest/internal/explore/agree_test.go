@@ -58,7 +58,7 @@ func TestOperationsAgreeWithAccesses(t *testing.T) {
 			}
 			t.Logf("%d programs, of which %d are compared; %d runs at operations, %d of accesses", total.programs, total.compared, total.atOperations, total.ofAccesses)
 			if total.compared < want {
-				t.Errorf("%d programs were to be compared: most are too long, or fail", want)
+				t.Errorf("fewer than %d programs were compared: most are too long, or fail", want)
 			}
 		})
 	}

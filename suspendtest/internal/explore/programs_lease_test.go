@@ -163,7 +163,7 @@ func (x *word) wake() {
 	}
 }
 
-// native is a native wait, of which the checker knows.
+// native is a native wait that the checker knows about.
 type native struct {
 	over            atomicx.Bool
 	waiter, watcher atomicx.Pointer[suspend.Task]

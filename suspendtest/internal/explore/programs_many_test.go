@@ -561,7 +561,7 @@ func resetProgram(n int) func(w *explore.World) {
 		var got leases
 		o, begun, over := got.options(), 0, 0
 		open := o.Open
-		o.Max, o.MaxLifetime = n, 0 // without lifetimes, because the check has another clock
+		o.Max, o.MaxLifetime = n, 0 // without lifetimes, because the final check runs on a different clock
 		o.Open = func(ctx context.Context) (int, error) {
 			n := begun
 			_, err := open(ctx)

@@ -217,7 +217,7 @@ var poolPrograms = []program{
 			return errors.Join(same(1, ran[0]), same(1, ran[1]), same(1, ran[2]))
 		})
 	}},
-	// A queue with two entries, of which one is taken, never seems empty.
+	// A queue with two entries, one of which is taken, never seems empty.
 	{"queue, not empty", "3 × 1", func(w *explore.World) {
 		q := workstealing.NewQueue(2)
 		q.Push(func() {})
