@@ -461,9 +461,9 @@ func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 		end  func(c *chanx.Chan[int]) error
 		want error
 	}{
-		"Close":                           {bg, (*chanx.Chan[int]).Close, nil},
-		"CloseWith(nil)":                  {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
-		"CloseWith":                       {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
+		"Close":                             {bg, (*chanx.Chan[int]).Close, nil},
+		"CloseWith(nil)":                    {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
+		"CloseWith":                         {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
 		"the context, with cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {

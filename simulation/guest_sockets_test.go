@@ -51,7 +51,7 @@ func TestGuestNetIsThatOfThisMachine(t *testing.T) {
 
 var portNumber = regexp.MustCompile(`:\d\d+\b`)
 
-// sockets uses package net and returns what it has seen, without numbers of ports.
+// sockets uses package net and returns the results, without port numbers.
 func sockets(dir string) (seen []string) {
 	see := func(what string, values ...any) {
 		var b strings.Builder

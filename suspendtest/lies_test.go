@@ -112,11 +112,11 @@ var lies = map[string]lie{
 		}()
 		return suspendtest.Direct(ctx, block)
 	}),
-	"false, but it was resumed":        onceResumed(func(v *box, err error, r suspendtest.Resume) bool { r(v, err); return false }),
+	"false, but it was resumed":           onceResumed(func(v *box, err error, r suspendtest.Resume) bool { r(v, err); return false }),
 	"true, but it was not resumed":        onceResumed(func(*box, error, suspendtest.Resume) bool { return true }),
 	"true, whether it was resumed or not": onceResumed(func(v *box, err error, r suspendtest.Resume) bool { r(v, err); return true }),
-	"resumed with another value":    onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(new(box), err) }),
-	"resumed with an error":         onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(v, errLie) }),
+	"resumed with another value":          onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(new(box), err) }),
+	"resumed with an error":               onceResumed(func(v *box, err error, r suspendtest.Resume) bool { return r(v, errLie) }),
 }
 
 // told is a lie in the n'th call of a check. Exactly one look of the check finds it.

@@ -65,9 +65,9 @@ func TestExecutorEndsFirst(t *testing.T) {
 		refusal error
 		close   error
 	}{
-		"and says so":                 {false, suspend.ErrClosed, nil},
-		"and says something else":     {false, full, nil},
-		"and its thread was locked":     {true, suspend.ErrClosed, callback.ErrThread},
+		"and says so":               {false, suspend.ErrClosed, nil},
+		"and says something else":   {false, full, nil},
+		"and its thread was locked": {true, suspend.ErrClosed, callback.ErrThread},
 		"and its thread was locked, and it says something else": {true, full, callback.ErrThread},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func full(t *testing.T, family int, sa syscall.Sockaddr, network string) (addr n
 	return addr
 }
 
-// If a Dial is cancelled, its error is that of the cancellation, whatever the errors of other addresses are.
+// A cancelled Dial returns the error of the cancellation, whatever errors other addresses have caused.
 func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	addr := full(t, syscall.AF_INET, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, "tcp")

@@ -21,7 +21,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-// A servers stands for the NATS servers: it stores messages, unless refuse returns an error for them.
+// servers stands for the NATS servers: it stores messages, unless refuse returns an error for them.
 type servers struct {
 	jetstream.JetStream
 	stored []*nats.Msg
