@@ -41,7 +41,7 @@
 //   - [github.com/braidgo/braid/adapters/fifo]: a scheduler that runs tasks one after another, on the goroutine that calls Run, in the
 //     order in which they become runnable
 //   - [github.com/braidgo/braid/adapters/netstack]: runs gVisor's TCP/IP stack inside the program (a separate module)
-//   - [github.com/braidgo/braid/suspend/sched]: the capabilities that a scheduler may supply to package suspend, beside starting tasks
+//   - [github.com/braidgo/braid/suspend/sched]: the capabilities that a scheduler may supply to package suspend, besides starting tasks
 //
 // # Overload, batches, transactions and actors
 //

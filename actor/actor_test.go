@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { schedtest.Main(m) }
 
-// A panic that no function recovers ends the actor. Its watchers are told, and the panic continues into the scheduler.
+// A panic that no function recovers ends the actor. Its watchers are notified, and the panic continues into the scheduler.
 func TestPanicGoesOn(t *testing.T) {
 	var value any
 	var stack []byte
@@ -83,7 +83,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// Actors that watch each other end at the same time. Each is told of the other's end, or has ended before. The actors share no
+// Actors that watch each other end at the same time. Each is notified of the other's end, or has ended before. The actors share no
 // data without a lock.
 func TestWatchEachOther(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An Await of a transaction ends when the transaction commits, however often the Vars that it has read changed before.
+// An Await of a transaction ends when the transaction commits, however often the Vars that it had read changed before.
 func TestAwaitOfATransaction(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		var v stm.Var[int]

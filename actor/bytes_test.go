@@ -48,8 +48,8 @@ func TestBytes(t *testing.T) {
 					r.Stop()
 					require.NoError(t, r.Wait(bg))
 				}
-				// This comes after the actors have ended: a failure that leaves them waiting would hang.
-				require.LessOrEqual(t, each, int64(most+20), "with 16 for the body of this test, and 4 for what else is on the heap")
+				// The check comes after the actors have ended, because a failure while they wait would hang.
+				require.LessOrEqual(t, each, int64(most+20), "including 16 for the body of this test, and 4 for the rest of the heap")
 				require.Equal(t, n, ends)
 			})
 		})

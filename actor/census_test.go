@@ -18,8 +18,8 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// A cycle of Asks over two schedulers is a possible deadlock of the census, and none any more after one of its actors was killed.
-// An Ask that waits behind the cycle is not part of it.
+// The census reports a cycle of Asks over two schedulers as a possible deadlock, until one of its actors is killed. An Ask that
+// waits behind the cycle is not part of it.
 func TestCensusNamesACycleOfAsks(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer census.Start(census.Options{})()
@@ -52,7 +52,7 @@ func TestCensusNamesACycleOfAsks(t *testing.T) {
 	require.NoError(t, behind.Send("go"))
 
 	var s census.Snapshot
-	schedtest.Eventually(t, "a cycle, and one behind it", func() bool {
+	schedtest.Eventually(t, "a cycle, and an Ask behind it", func() bool {
 		s = census.Take()
 		return len(s.Deadlocks) > 0 && s.Deadlocks[0].Behind > 0
 	})

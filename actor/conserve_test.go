@@ -38,8 +38,8 @@ func (o *outcomes) String() string {
 		o.received.Load(), o.dead.Load(), o.refused.Load(), o.full.Load(), o.timeouts.Load(), o.killed.Load(), o.stopped.Load(), o.cancelled.Load())
 }
 
-// conserve is one random run, with an actor that waits in all ways, its senders, and an end. Each accepted message is either
-// received once or a dead letter once. A refused one is neither.
+// conserve makes one random run, with an actor that waits in all ways, its senders, and an end. Each accepted message is
+// either received once or becomes a dead letter once. A refused message is neither.
 func conserve(rng *rand.Rand, s suspend.Spawner, o *outcomes) (start func(), check func() error) {
 	const senders, each = 2, 6
 	a := &account{make([]atomic.Int32, senders*each), make([]atomic.Int32, senders*each), make([]atomic.Int32, senders*each), o}

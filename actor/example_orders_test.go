@@ -14,8 +14,8 @@ type (
 	cancel struct{ item string }
 )
 
-// Orders and cancellations are the first program of the paper. Cancellations that have arrived are handled before any order, by a
-// receive that does not wait. Each order is acknowledged to its sender.
+// The first program of the paper handles orders and cancellations. Cancellations that have arrived are handled before any order,
+// by a receive that does not wait. Each order is acknowledged to its sender.
 func Example_ordersAndCancellations() {
 	office := func(out actor.Ref[string]) func(context.Context, *actor.Self[any]) error {
 		return func(ctx context.Context, self *actor.Self[any]) error {

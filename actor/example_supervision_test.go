@@ -11,7 +11,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A parser fails and is restarted. Another actor is told of its end. Its second failure exceeds the limit.
+// A parser fails and is restarted. Another actor is notified of its end. Its second failure exceeds the limit.
 func Example_supervision() {
 	type Line struct {
 		text string

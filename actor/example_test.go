@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/adapters/fifo"
 )
 
-// A counter is the first actor of most books. Only the actor can access its state, which is a local variable.
+// A counter is the first actor in most books. Only the actor can access its state, which is a local variable.
 func Example_counter() {
 	type Increment struct{ by int }
 	type Current struct{ actor.Request[int] }

@@ -20,7 +20,7 @@ import (
 // These rows run on a fifo, where the order is known, and on a fifo in virtual time.
 var (
 	fifoRows = []fifoRow{
-		{"An Ask of an actor that has ended on the same goroutine is no Ask of oneself", func(t *testing.T, s *fifo.Scheduler) {
+		{"An Ask of an actor that has ended on the same goroutine is not an Ask of oneself", func(t *testing.T, s *fifo.Scheduler) {
 			for range 10 {
 				ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[*get]) error { return nil }, actor.Options[*get]{})
 				require.NoError(t, ended.Wait(bg))
@@ -73,7 +73,7 @@ var (
 				require.Equal(t, &actor.ExitError{Name: "0", Err: errOops}, exit, "actor %d", i+1)
 			}
 		}},
-		{"A Goexit is no failure that a Restart is for", func(t *testing.T, s *fifo.Scheduler) {
+		{"A Restart does not handle a Goexit", func(t *testing.T, s *fifo.Scheduler) {
 			lives := 0
 			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Panics: true}, func(_ context.Context, self *actor.Self[int]) error {
 				lives++
@@ -149,7 +149,7 @@ var (
 			}, actor.Options[int]{Cap: 1})
 			require.ErrorIs(t, ref.Wait(bg), actor.ErrFull)
 		}},
-		{"The functions of OnEnd are called the last one first", func(t *testing.T, s *fifo.Scheduler) {
+		{"The functions of OnEnd are called in reverse order", func(t *testing.T, s *fifo.Scheduler) {
 			var order []int
 			ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[int]) error {
 				leave := func(i int) { self.OnEnd(func() { order = append(order, i) }) }
@@ -206,7 +206,7 @@ var (
 			require.Equal(t, errOops, ref.Wait(bg))
 			require.Equal(t, 1, lives)
 		}},
-		{"An hour of timeouts, in virtual time, is an hour to the nanosecond. What is skipped does not put a timeout off", func(t *testing.T, s *fifo.Scheduler) {
+		{"An hour of timeouts, in virtual time, is an hour to the nanosecond. Skipped messages do not delay a timeout", func(t *testing.T, s *fifo.Scheduler) {
 			begun := time.Now()
 			minutes, skipped := 0, 0
 			skip := func(int) error { skipped++; return actor.Skip }
@@ -228,7 +228,7 @@ var (
 			require.Equal(t, time.Hour, time.Since(begun))
 			require.Greater(t, skipped, 500)
 		}},
-		{"A message in its absolute deadline's place arrives when it is due, whatever comes before", func(t *testing.T, s *fifo.Scheduler) {
+		{"A message that stands for an absolute deadline arrives when it is due, whatever comes before", func(t *testing.T, s *fifo.Scheduler) {
 			begun := time.Now()
 			ref := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[string]) error {
 				self.SendAfter(time.Hour, "due")
@@ -266,7 +266,7 @@ var (
 			}
 			_ = suspend.Sleep(bg, time.Hour)
 			require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 6 * time.Second}, at)
-			for i := range 4 { // the first three are not in the list any more
+			for i := range 4 { // the first three are no longer in the list
 				_ = ref.Send(2*i + 1)
 			}
 			require.Equal(t, errOops, ref.Wait(bg))
@@ -294,7 +294,7 @@ var (
 			require.NoError(t, ref.Send(1))
 			require.NoError(t, ref.Wait(bg))
 		}},
-		{"A restart counts for Within, and no longer: one exactly as old as that is forgotten", func(t *testing.T, s *fifo.Scheduler) {
+		{"A restart counts for Within, and no longer: a restart that is exactly as old as that is forgotten", func(t *testing.T, s *fifo.Scheduler) {
 			lives := 0
 			ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{Max: 1, Within: time.Minute}, func(_ context.Context, self *actor.Self[int]) error {
 				lives++

@@ -24,13 +24,13 @@ func setLine(a any, watch func(tell func(err error)) (stop func())) (drop func()
 // watchFar calls tell when the actor at the other end of the line has ended, on any goroutine.
 func (l *life) watchFar(tell func(err error)) (stop func()) {
 	watch, ok := lines.Load(l)
-	if !ok { // the line has ended, which its own watchers are told
+	if !ok { // the line has ended, and its own watchers are notified
 		return func() {}
 	}
 	return watch.(func(func(error)) func())(tell)
 }
 
-// recordAsker records that the calling goroutine waits in an Ask, until the function is called that recordAsker returns.
+// recordAsker records that the calling goroutine waits in an Ask, until the function that recordAsker returns is called.
 func recordAsker(c *call) (forget func()) {
 	askers.Store(c, gid.Get())
 	return func() { askers.Delete(c) }

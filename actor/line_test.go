@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that watches a line is told once, of the end of the remote actor or of the line itself, whichever comes first.
+// An actor that watches a line is notified once: of the end of the remote actor or of the line itself, whichever comes first.
 func TestWatchOfALine(t *testing.T) {
 	var far func(err error)
 	stopped := 0
@@ -79,7 +79,7 @@ func TestWatchOfALine(t *testing.T) {
 	require.NoError(t, <-told)
 }
 
-// A request to a line knows the goroutine that waits for it, while that goroutine waits.
+// A request to a line identifies the goroutine that waits for it, as long as that goroutine waits.
 func TestAsker(t *testing.T) {
 	in := actor.Open[any](bg, actor.Options[any]{})
 	defer carrier.SetLine(in.Ref(), nil)()

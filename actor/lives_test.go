@@ -36,12 +36,12 @@ func isDone(a actor.Actor) bool {
 	}
 }
 
-// lifeRows has the tests of failed lives, and of a Stop of lives and of children.
+// lifeRows holds the tests of failed lives, and of a Stop of lives and of children.
 var lifeRows = []struct {
 	name string
 	main func(t *testing.T, s suspend.Spawner)
 }{
-	{"Restart: of a failed life, no child, timer, watch or link is left", func(t *testing.T, s suspend.Spawner) {
+	{"Restart: no child, timer, watch or link of a failed life is left", func(t *testing.T, s suspend.Spawner) {
 		watched := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		linked := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		var children []actor.Ref[int]
@@ -125,7 +125,7 @@ var lifeRows = []struct {
 		require.Equal(t, 4, lives)
 		require.False(t, held, "the end was published before the last descendant had ended")
 	}},
-	{"Wait, Watch: of an end, after all descendants, but of a Kill at once", func(t *testing.T, s suspend.Spawner) {
+	{"Wait, Watch: end after all descendants, but at once after a Kill", func(t *testing.T, s suspend.Spawner) {
 		for _, how := range []string{"done", "failure", "failure and Kill", "Kill"} {
 			var release, begun, up, ready promise.Promise[int]
 			var child, grandchild actor.Ref[int]
@@ -178,7 +178,7 @@ var lifeRows = []struct {
 			_ = grandchild.Wait(bg)
 		}
 	}},
-	{"Stop: of a tree, also of a child that is spawned while it ends", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: ends a tree, including a child that is spawned meanwhile", func(t *testing.T, s suspend.Spawner) {
 		var late actor.Ref[int]
 		var up promise.Promise[int]
 		ref := actor.Spawn(bg, s, func(parent context.Context, self *actor.Self[int]) error {
@@ -220,7 +220,7 @@ var lifeRows = []struct {
 		_ = release.Fill(0)
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"Catch: a failure takes back what was left in it, and no more", func(t *testing.T, s suspend.Spawner) {
+	{"Catch: a failure takes back only what was left in the Catch", func(t *testing.T, s suspend.Spawner) {
 		watched := actor.Spawn(bg, s, lasting[int], actor.Options[int]{})
 		var got []string
 		var caught promise.Promise[int]
@@ -228,7 +228,7 @@ var lifeRows = []struct {
 			take := func(m string) error { got = append(got, m); return nil }
 			self.Watch(watched, func(error) string { return "outer" })
 			done := actor.Catch(func() error {
-				self.Watch(watched, func(error) string { return "of one that was done" })
+				self.Watch(watched, func(error) string { return "of a Catch that has ended" })
 				return nil
 			}, func(err error) error { return err })
 			return actor.AndThen(done, func() error {
@@ -245,9 +245,9 @@ var lifeRows = []struct {
 		_, _ = caught.Await(bg)
 		watched.Stop()
 		require.NoError(t, ref.Wait(bg))
-		require.Equal(t, []string{"outer", "of one that was done", "last"}, got)
+		require.Equal(t, []string{"outer", "of a Catch that has ended", "last"}, got)
 	}},
-	{"Stop: ends one that is restarted before it looks at its mail", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: ends an actor that is restarted before it looks at its mailbox", func(t *testing.T, s suspend.Spawner) {
 		for _, mail := range []int{0, 3} {
 			var dead, lives int
 			var failed promise.Promise[int]
@@ -266,7 +266,7 @@ var lifeRows = []struct {
 			require.Equal(t, mail, dead)
 		}
 	}},
-	{"Stop: ends one that backs off", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: ends an actor that backs off", func(t *testing.T, s suspend.Spawner) {
 		for _, mail := range []int{0, 3} {
 			lives := 0
 			var failed promise.Promise[int]
@@ -303,7 +303,7 @@ var lifeRows = []struct {
 			}
 		}
 	}},
-	{"Kill: ends one that backs off", func(t *testing.T, s suspend.Spawner) {
+	{"Kill: ends an actor that backs off", func(t *testing.T, s suspend.Spawner) {
 		var failed promise.Promise[int]
 		ref := actor.Spawn(bg, s, actor.Restart(actor.Policy{
 			Backoff:   func(int) time.Duration { return time.Hour },
@@ -313,7 +313,7 @@ var lifeRows = []struct {
 		ref.Kill(errOops)
 		require.Equal(t, errOops, ref.Wait(bg))
 	}},
-	{"Stop: each life receives some of the mail that is left", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: each life receives some of the remaining messages", func(t *testing.T, s suspend.Spawner) {
 		var got, dead []int
 		var ready promise.Promise[int]
 		lives := 0
@@ -332,7 +332,7 @@ var lifeRows = []struct {
 		require.Equal(t, 10, lives)
 		require.Empty(t, dead)
 	}},
-	{"Stop: of a tree: its mail, that of its children, and then the end", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: ends a tree after its messages and those of its children", func(t *testing.T, s suspend.Spawner) {
 		const leaves, each = 3, 20
 		var handled [leaves]int
 		var mu sync.Mutex
@@ -392,7 +392,7 @@ var lifeRows = []struct {
 			t.Error("the child is alive")
 		}
 	}},
-	{"Stop: a request in the mail of a tree does not keep its child waiting", func(t *testing.T, s suspend.Spawner) {
+	{"Stop: a request in the mailbox of a tree does not keep its child waiting", func(t *testing.T, s suspend.Spawner) {
 		var answer error
 		var asks, skips promise.Promise[int]
 		dead := 0
@@ -414,7 +414,7 @@ var lifeRows = []struct {
 		require.ErrorIs(t, answer, actor.ErrNoReply)
 		require.Equal(t, 1, dead)
 	}},
-	{"Kill: of a tree that waits for its children, and of a child in it", func(t *testing.T, s suspend.Spawner) {
+	{"Kill: ends a tree that waits for its children, and a child in it", func(t *testing.T, s suspend.Spawner) {
 		for _, killed := range []string{"parent", "child"} {
 			var child actor.Ref[int]
 			var up promise.Promise[int]
@@ -447,7 +447,7 @@ var lifeRows = []struct {
 			}
 		}
 	}},
-	{"Link: of a parent to its children, the first of which fails while the parent's end waits for the second", func(t *testing.T, s suspend.Spawner) {
+	{"Link: a child to which its parent is linked fails, while the end of the parent waits for another child", func(t *testing.T, s suspend.Spawner) {
 		gate := promise.New[int]()
 		var first, second actor.Ref[int]
 		var up promise.Promise[int]
@@ -475,7 +475,7 @@ var lifeRows = []struct {
 		require.NoError(t, parent.Wait(bg))
 		require.True(t, isDone(second))
 	}},
-	{"Ask: of oneself, at once, with any context and by any way", func(t *testing.T, s suspend.Spawner) {
+	{"Ask: of oneself fails at once, with any context and in any way", func(t *testing.T, s suspend.Spawner) {
 		type wrap struct{ q *get }
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
 			ask := func() {
@@ -499,7 +499,7 @@ var lifeRows = []struct {
 		require.NoError(t, ref.Send(1))
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"Ask: of an actor by one of its tasks, with its context, is no Ask of oneself", func(t *testing.T, s suspend.Spawner) {
+	{"Ask: of an actor by one of its tasks, with its context, is not an Ask of oneself", func(t *testing.T, s suspend.Spawner) {
 		helped := 0
 		var answers []promise.Future[int]
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[any]) error {
@@ -548,7 +548,7 @@ var lifeRows = []struct {
 			}
 		}
 	}},
-	{"a context that never ends makes no child", func(t *testing.T, s suspend.Spawner) {
+	{"a context that never ends registers no child", func(t *testing.T, s suspend.Spawner) {
 		var other actor.Ref[int]
 		ref := actor.Spawn(bg, s, func(ctx context.Context, self *actor.Self[int]) error {
 			other = actor.Spawn(context.WithoutCancel(ctx), s, lasting[int], actor.Options[int]{})
@@ -618,7 +618,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes for each turn.
+// grows runs turn n times on a fifo, and fails if the heap has grown by more than most bytes per turn.
 func grows(t *testing.T, n int, most int64, open func(s *fifo.Scheduler) (turn func(), over func())) {
 	t.Helper()
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {

@@ -15,7 +15,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A table has requests. The message for a request is its index.
+// A table holds requests. The message for a request is its index.
 type table []*get
 
 func (t *table) add(q *get) (i int) {
@@ -111,7 +111,7 @@ func TestWrappedRequestMoves(t *testing.T) {
 	})
 }
 
-// The same if the mailbox copies a few messages into an existing segment.
+// The same holds if the mailbox copies a few messages into an existing segment.
 func TestWrappedRequestIsCopied(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		const first = -1

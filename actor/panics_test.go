@@ -37,7 +37,7 @@ type unheld struct{ on suspend.Spawner }
 
 func (u unheld) Go(f func()) error { return u.on.Go(f) }
 
-// If a function of an Op panics that an actor Awaits, the actor panics.
+// If a function of an awaited Op panics, the actor panics.
 func TestAwaitPanics(t *testing.T) {
 	for _, catch := range []bool{false, true} {
 		panics, dead, caught := 0, 0, false
@@ -63,7 +63,7 @@ func TestAwaitPanics(t *testing.T) {
 	}
 }
 
-// The same if a match panics. Only the actor calls it, whichever task sends.
+// The same holds if a match panics. Only the actor calls it, whichever task sends.
 func TestAwaitMatchPanics(t *testing.T) {
 	panics := 0
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) { panics++ }})
@@ -288,8 +288,9 @@ func TestCloseThenSkip(t *testing.T) {
 	require.ElementsMatch(t, []int{1, 2}, dead)
 }
 
-// A match that panics or exits, such as a failed require, ends its Select. It must leave no guard locked: not that of its inbox,
-// of another inbox, or of all transactions. Only the owner calls it, even if other tasks send, so no sender is affected.
+// A match that panics or exits, such as a failed require, ends its Select. It must leave no guard locked: neither its inbox's,
+// nor another inbox's, nor the guard of all transactions. Only the owner calls it, even if other tasks send, so no sender is
+// affected.
 func TestMatchThatEndsItsCaller(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("oops") }, "exit": runtime.Goexit} {
 		for _, early := range []bool{true, false} { // whether the message arrives before the Select

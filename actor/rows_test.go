@@ -28,7 +28,7 @@ var (
 
 type get struct{ actor.Request[int] }
 
-// ok returns v, if there is no error.
+// ok returns v, and panics if err is not nil.
 func ok[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -145,7 +145,7 @@ var rows = []struct {
 		require.NoError(t, ref.Wait(bg))
 		require.Equal(t, map[int]int{0: 2, 1: 2, 2: 2, 3: 2, 4: 2, 100: 1, 101: 1}, looked)
 	}},
-	{"where f runs: in the task, its message in place, nested receives pass over it", func(t *testing.T, s suspend.Spawner) {
+	{"where f runs: in the task, while its message keeps its place, and nested receives pass over the message", func(t *testing.T, s suspend.Spawner) {
 		in := actor.Open[int](bg, actor.Options[int]{})
 		defer in.Close()
 		for i := range 5 {
@@ -434,7 +434,7 @@ var rows = []struct {
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"failure: Watch tells, Link kills, other actors are not affected", func(t *testing.T, s suspend.Spawner) {
+	{"failure: Watch reports it, Link kills, other actors are not affected", func(t *testing.T, s suspend.Spawner) {
 		type down struct{ err error }
 		bystander := actor.Spawn(bg, s, once(func(int) error { return nil }), actor.Options[int]{})
 		in := actor.Open[any](bg, actor.Options[any]{})
@@ -470,7 +470,7 @@ var rows = []struct {
 		ended := actor.Spawn(bg, s, func(context.Context, *actor.Self[int]) error { return nil }, actor.Options[int]{})
 		require.NoError(t, ended.Wait(bg))
 		late := actor.Spawn(bg, s, func(_ context.Context, self *actor.Self[any]) error {
-			self.Link(ended) // a normal end is no failure
+			self.Link(ended) // a normal end is not a failure
 			self.Watch(ended, func(err error) any { return down{err} })
 			m, err := self.Receive(bg)
 			require.Equal(t, down{}, m)
@@ -482,7 +482,7 @@ var rows = []struct {
 		}, actor.Options[any]{})
 		require.ErrorAs(t, late.Wait(bg), &exit)
 	}},
-	{"reentrancy: mail waits during an Ask, and is taken by hand where that is wanted", func(t *testing.T, s suspend.Spawner) {
+	{"reentrancy: messages wait during an Ask, unless the actor receives them itself", func(t *testing.T, s suspend.Spawner) {
 		var self2 actor.Ref[any]
 		helper := actor.Spawn(bg, s, loop(func(m *get) error {
 			v, err := actor.Ask(bg, self2, &get{}) // asks the asker
@@ -602,7 +602,7 @@ var rows = []struct {
 		ref.Stop()
 		require.NoError(t, ref.Wait(bg))
 	}},
-	{"refused: the actor has ended with the error, and its mail is dead", func(t *testing.T, s suspend.Spawner) {
+	{"refused: the actor has ended with the error, and its messages are dead letters", func(t *testing.T, s suspend.Spawner) {
 		for after := range 3 {
 			on := &refusing{Spawner: s}
 			on.left.Store(int32(after))
@@ -627,7 +627,7 @@ var rows = []struct {
 			require.LessOrEqual(t, len(dead), received)
 		}
 	}},
-	{"Await: any Op without a stack, on the actor, while its mail waits", func(t *testing.T, s suspend.Spawner) {
+	{"Await: any Op without a stack, on the actor, while its messages wait", func(t *testing.T, s suspend.Spawner) {
 		a, b := actor.Open[int](bg, actor.Options[int]{}), actor.Open[string](bg, actor.Options[string]{})
 		defer a.Close()
 		defer b.Close()
@@ -663,7 +663,7 @@ func elsewhere(s suspend.Spawner) suspend.Spawner {
 	return suspend.Goroutines
 }
 
-// A refusing Spawner refuses tasks after its last one.
+// A refusing Spawner accepts a few tasks, and refuses all later ones.
 type refusing struct {
 	suspend.Spawner
 	left atomic.Int32

@@ -76,7 +76,7 @@ func TestCurves(t *testing.T) {
 	for _, c := range curves() {
 		t.Run(c.ID, func(t *testing.T) {
 			if seen[c.ID] {
-				t.Fatal("an id of something else")
+				t.Fatal("the id of another row or curve")
 			}
 			seen[c.ID] = true
 			var progress strings.Builder
@@ -308,7 +308,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// The page of the papers names rows and curves that exist.
+// The page about the papers names only rows and curves that exist.
 func TestPapers(t *testing.T) {
 	page := string(must(os.ReadFile("../docs/papers.md")))
 	commands := regexp.MustCompile("`go run \\. -(full|quick) ([^`]+)`").FindAllStringSubmatch(page, -1)

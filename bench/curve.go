@@ -73,7 +73,7 @@ func (c curve) trace(m mode, progress io.Writer) (curveResult, error) {
 	late, noted := func() bool { return time.Since(begun) > patience }, false
 	for _, x := range points {
 		if late() && !noted {
-			res.Notes = append(res.Notes, fmt.Sprintf("One round only from %s on: the first %v were over.", res.Name(x), patience))
+			res.Notes = append(res.Notes, fmt.Sprintf("Only one round from %s on: the first %v had passed.", res.Name(x), patience))
 			noted = true
 		}
 		if err := c.point(&res, m, late, x); err != nil {

@@ -41,7 +41,7 @@ func curves() []curve {
 		},
 		{
 			figure: figure{ID: "actor-tokens", Title: "Ten tokens in a ring of n actors",
-				About: "As in Haller and Odersky (2009), figure 6. Each member passes a token on to the next. Only the passes count, and not the making of the ring, which each round makes anew.",
+				About: "As in Haller and Odersky (2009), figure 6. Each member passes a token on to the next. Only the passes count: each round first makes a new ring.",
 				X:     "members of the ring", LogX: true, Y: "passes a second", LogY: true, Rounds: 3},
 			series: []string{"actors, React", "actors, Receive", "goroutines, channels of one", "protoactor-go", "threads, channels of one"},
 			points: []float64{10, 100, 1000, 10_000, 100_000, 600_000}, tiny: []float64{10}, cold: true, open: tokenRings,
@@ -64,15 +64,15 @@ func curves() []curve {
 		{
 			figure: figure{ID: "disk-reads", Title: "Random reads of 4 KB from a file of 1 GB",
 				About: "Each thread reads one block after the other, at random, for a third of a second, past the system's cache: tasks of an " +
-					"event loop with a reactor for each processor and a File of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. Counted is from when each has read one.",
+					"event loop with a reactor for each processor and a File of it, tasks through suspend.Blocking, of which a limited number runs at a time, and goroutines. The measurement begins when each thread has read one block.",
 				X: "threads", LogX: true, Y: "MB per second", Rounds: 3},
 			series: []string{"event loop, File", "event loop, BlockingWidth 64", "event loop, BlockingWidth 1024", "goroutines"},
 			points: []float64{1, 8, 64, 256, 1024, 4096, 16_384, 65_536}, tiny: []float64{1, 4}, cold: true, open: reading,
 		},
 		{
 			figure: figure{ID: "pipes", Title: "128 busy pairs of pipes among n idle pipes",
-				About: "Pipes of 4 KB, as in figure 18 of Li and Zdancewic (2007). The two threads of a pair send each other 32 KB by turns, and one waits to read from each idle pipe. " +
-					"Opening is not counted; each round opens its own.",
+				About: "Pipes of 4 KB, as in figure 18 of Li and Zdancewic (2007). The two threads of a pair send each other 32 KB in turn, and one waits to read from each idle pipe. " +
+					"Each round opens its own pipes, which does not count.",
 				X: "idle pipes", Y: "MB per second", Rounds: 5},
 			series: []string{"event loop, a reactor for each processor", "goroutines", "event loop, one processor",
 				"goroutines, one processor"},

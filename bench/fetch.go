@@ -249,7 +249,7 @@ func (q *webRequest) rewritten(ctx context.Context, id int) (int, error) {
 	return post + name, err
 }
 
-// render loads the newest posts and their authors, and beside them the most popular posts with the views of all.
+// render loads the newest posts and their authors, and in parallel the most popular posts with the views of all.
 func (q *webRequest) render(ctx context.Context) error {
 	newest := func(ctx context.Context) (int, error) {
 		ids, err := q.list.Get(ctx, 0)
@@ -282,7 +282,7 @@ func webLatencies(requests int, sequential, rewritten bool) (all []float64, call
 		o.MaxBatch = 1
 	}
 	for range requests {
-		took, sum, number := map[int]float64{}, 0.0, 0 // took has the longest call of each round
+		took, sum, number := map[int]float64{}, 0.0, 0 // took holds the longest call of each round
 		ok(fetch.Run(bg, func(ctx context.Context) error {
 			q := newWebRequest(r, o)
 			if q.byline = q.written; rewritten {

@@ -143,7 +143,7 @@ func idlePoints() (all []float64) {
 // amongIdle measures the throughput in MB per second, in both directions together. The time to open new pipes in each round is not counted.
 func amongIdle(b *bench, x float64) (all []side) {
 	if idlePipes < wantIdle {
-		b.note(fmt.Sprintf("%d idle pipes, and not %d, are allowed by the limit of descriptors here.", idlePipes, wantIdle))
+		b.note(fmt.Sprintf("The limit of descriptors on this machine allows %d idle pipes, not %d.", idlePipes, wantIdle))
 	}
 	d := time.Duration(b.of(int(150*time.Millisecond), int(time.Millisecond)))
 	for _, procs := range []int{runtime.NumCPU(), 1} {
@@ -211,7 +211,7 @@ func reading(b *bench, x float64) (all []side) {
 	n, f := int(x), b.disk()
 	read, d := f.reader(f.File), time.Duration(b.of(300, 1))*time.Millisecond
 	if f.flags == 0 {
-		b.note("This file system has no O_DIRECT: the reads come from the cache of the system, so what is compared is what the two add to them.")
+		b.note("This file system has no O_DIRECT: the reads come from the cache of the system, so the curves show what the two add to such a read.")
 	}
 	for _, width := range []int{0, 64, 1024} {
 		all = append(all, func() float64 {

@@ -55,8 +55,8 @@ func runAll() {
 	list := flag.Bool("list", false, "print the ids of rows and curves")
 	cores := flag.Bool("cores", false, "print a table of costs for 1, 2, 4 and more processors (one minute), and measure no rows")
 	out := flag.String("json", "", "write the results to this `file`")
-	from := flag.String("from", "", "measure nothing, and take the results of this `file`, written by -json, as far as the tables still have them; rows and curves of further ones, after commas, replace its own")
-	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to results beside it")
+	from := flag.String("from", "", "measure nothing, and use the results in this `file`, written by -json, that the tables still have; results in further files, after commas, replace them")
+	report := flag.String("results", "", "write the results as Markdown to this `file`, and the tables and plots of curves to the folder results beside it")
 	flag.Parse()
 	if *cores {
 		tableOfCores(os.Stdout, runtime.GOMAXPROCS(0), time.Minute, false)
@@ -150,7 +150,7 @@ func choose(all []row, traced []curve, ids []string) ([]row, []curve, error) {
 	traced = slices.DeleteFunc(traced, func(c curve) bool { return left(c.ID) })
 	for _, id := range ids {
 		if !found[id] {
-			return nil, nil, fmt.Errorf("there is no row %q, and no curve (those come with -full); -list says what there is", id)
+			return nil, nil, fmt.Errorf("there is no row or curve %q (curves need -full); -list prints the ids", id)
 		}
 	}
 	return all, traced, nil

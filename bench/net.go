@@ -255,7 +255,7 @@ func runFibserver(b *bench, procs, rate int) (all []fibServed) {
 		all = append(all, fibServed{s[1], max(cheap, 1), max(costly, 1), p90})
 	}
 	if len(all) != len(fibSeries) {
-		ok(fmt.Errorf("not three servers in what the example printed:\n%s", out))
+		ok(fmt.Errorf("the output of the example does not have three servers:\n%s", out))
 	}
 	return all
 }

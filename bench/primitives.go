@@ -163,7 +163,7 @@ func lockFree(b *bench) (ours, peer side) {
 	}, 1)
 }
 
-// locks has the two operations of a lock.
+// locks holds the two operations of a lock.
 type locks struct{ lock, unlock func() }
 
 func mutexes(ctx context.Context) func() locks {

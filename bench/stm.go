@@ -197,7 +197,7 @@ func stmPeer() (put, take func(int)) {
 		}
 }
 
-// stmCase performs a transaction as a kept case of a Select, beside a receive that is never possible.
+// stmCase performs a transaction as a kept case of a Select, whose other case is a receive that is never possible.
 func stmCase() func() {
 	v, never := stm.NewVar(0), chanx.New[int](0)
 	transaction, recv := suspend.CaseOf(stm.Op(increments(v))), suspend.CaseOf(never.RecvOp())

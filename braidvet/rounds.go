@@ -63,7 +63,7 @@ func findRounds(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// sequence has the independent Gets, three at the most, that follow each other from list[i] on, and the index after them.
+// sequence holds the independent Gets, three at the most, that follow each other from list[i] on, and the index after them.
 func sequence(pass *analysis.Pass, list []ast.Stmt, i int) (gets []get, next int) {
 	for i < len(list) && len(gets) < 3 {
 		g, ok := getOf(pass, list, i)
@@ -177,7 +177,7 @@ func diagnosis(pass *analysis.Pass, gets []get) analysis.Diagnostic {
 	return d
 }
 
-// together has the statement in which combinator does all Gets, with the comments of their lines, and the edits that import package fetch. It
+// together holds the statement in which combinator does all Gets, with the comments of their lines, and the edits that import package fetch. It
 // fails where a name that the statement needs means something else.
 func together(pass *analysis.Pass, gets []get, combinator string) (text string, imports []analysis.TextEdit, ok bool) {
 	first, last := gets[0], gets[len(gets)-1]

@@ -99,7 +99,7 @@ func TestEndsOfAPublish(t *testing.T) {
 	for name, c := range map[string]struct {
 		meet func(topic *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func())
 		want error
-		got  []int // the values of the subscription that never was full
+		got  []int // the values of the subscription that was never full
 	}{
 		"cancelled": {func(_ *broadcast.Topic[int], slow *broadcast.Subscription[int], cancel func()) {
 			cancel()
@@ -295,7 +295,7 @@ func ExampleTopic_PublishOp() {
 	// Output: first <nil> <nil>
 }
 
-// Values are freed when they were received or dropped, or when their subscription is closed.
+// Values are freed once they have been received or dropped, or their subscription is closed.
 func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	topic := broadcast.New[*schedtest.Object]()

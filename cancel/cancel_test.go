@@ -183,7 +183,7 @@ func TestACallMayDoAnythingToTheContext(t *testing.T) {
 		end(errOops)
 		after(ctx, func() { order += "n" })
 		if !stopC() {
-			t.Error("a later one could not be stopped")
+			t.Error("a later function could not be stopped")
 		}
 		order += "A"
 	})
@@ -410,7 +410,7 @@ func TestAStoppedCallIsNotRetained(t *testing.T) {
 	runtime.KeepAlive(stop)
 }
 
-// A function that is called immediately, because the context has ended, gets a stop that keeps nothing of this context alive.
+// A function that is called immediately, because the context has ended, gets a stop function that keeps nothing of this context alive.
 func TestARefusedCallRetainsNothing(t *testing.T) {
 	collected := make(chan struct{})
 	var stop func() bool
@@ -716,7 +716,7 @@ func TestCalledAfterDoneUnderAStandardParent(t *testing.T) {
 	}
 }
 
-// The same two levels below: a goroutine tells the list of the parent, while package context is still going through its children.
+// The same holds two levels below: a goroutine notifies the list of the parent, while package context is still going through its children.
 func TestCalledAfterDoneUnderOursUnderAStandardParent(t *testing.T) {
 	for range 20_000 {
 		root, end := context.WithCancelCause(bg)
@@ -770,7 +770,7 @@ func TestTheFirstCauseStays(t *testing.T) {
 	parent, endParent := context.WithCancelCause(bg)
 	ctx, end := cancel.New(parent)
 	endParent(errOops)
-	end(errors.New("second")) // usually before the list of ctx is told
+	end(errors.New("second")) // usually before the list of ctx is notified
 	if err := suspend.Err(ctx); !errors.Is(err, errOops) {
 		t.Errorf("%v is the reason", err)
 	}

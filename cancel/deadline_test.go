@@ -103,7 +103,7 @@ func deadlineEnds(t *testing.T, name string, late error, parent func() (context.
 	})
 }
 
-// A context whose deadline has passed has ended when it is made. A deadline after the parent's changes nothing.
+// A context that is made after its deadline has ended from the start. A deadline after the parent's changes nothing.
 func TestDeadlinesAtTheEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, d := range []time.Duration{0, -time.Hour} {
@@ -125,7 +125,7 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 		done, stop := context.WithCancelCause(bg)
 		stop(errOops)
 		if ctx, _ := cancel.WithTimeout(done, time.Hour); ctx.Err() != context.Canceled || context.Cause(ctx) != errOops {
-			t.Errorf("of a parent that is over: %v, %v", ctx.Err(), context.Cause(ctx))
+			t.Errorf("with a parent that has ended: %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		defer func() {
 			if v := recover(); v != "cancel: nil parent" {
@@ -137,8 +137,8 @@ func TestDeadlinesAtTheEdges(t *testing.T) {
 	})
 }
 
-// A parent of package context tells its children in random order, so a context may learn of the end before the context that has
-// its cause.
+// A parent of package context notifies its children in random order, so a context may learn of the end before the context that
+// has its cause.
 func TestTheCauseOfAParentThatTellsLate(t *testing.T) {
 	for range 2000 {
 		parent, end := context.WithCancelCause(bg)

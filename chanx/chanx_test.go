@@ -204,7 +204,7 @@ func TestServedInOrder(t *testing.T) {
 	}
 }
 
-// An end is a call that runs in a task of its own, with its results.
+// An end records a call that runs in a task of its own, and its results.
 type end struct {
 	v      int
 	err    error
@@ -223,7 +223,7 @@ func start(s suspend.Spawner, f func(ctx context.Context) (int, error)) *end {
 	return e
 }
 
-// senders has each way to send.
+// senders lists each way to send.
 var senders = []struct {
 	name string
 	send func(ctx context.Context, c *chanx.Chan[int], v int) error
@@ -451,7 +451,7 @@ func TestCloseWakesEverybodyInOrder(t *testing.T) {
 	})
 }
 
-// All says why it has ended, so that a loop over a channel that was closed with an error differs from one over a complete
+// All reports why it ended, so that a loop over a channel that was closed with an error differs from one over a complete
 // channel.
 func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 	done, cancel := context.WithCancelCause(bg)
@@ -461,10 +461,10 @@ func TestAllHasTheReasonOfItsEnd(t *testing.T) {
 		end  func(c *chanx.Chan[int]) error
 		want error
 	}{
-		"Close":                           {bg, (*chanx.Chan[int]).Close, nil},
-		"CloseWith(nil)":                  {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
-		"CloseWith":                       {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
-		"the context, of cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
+		"Close":                             {bg, (*chanx.Chan[int]).Close, nil},
+		"CloseWith(nil)":                    {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(nil) }, nil},
+		"CloseWith":                         {bg, func(c *chanx.Chan[int]) error { return c.CloseWith(io.ErrUnexpectedEOF) }, io.ErrUnexpectedEOF},
+		"the context, with cause ErrClosed": {done, (*chanx.Chan[int]).Close, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ch := chanx.New[int](2)

@@ -337,7 +337,7 @@ func TestSelectOnSignals(t *testing.T) {
 	})
 }
 
-// The same between tasks of different schedulers.
+// The same holds between tasks of different schedulers.
 func TestOppositeSelectsMixed(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		tasks, check := opposite(nil, 2, 300)

@@ -33,7 +33,7 @@ func TestWithABufferLazilyIsEager(t *testing.T) {
 			cancel()
 			schedtest.Eventually(t, name+" returns", func() bool { return ended })
 		}
-		_ = empty.Close() // ends the waits, should they hang
+		_ = empty.Close() // ends the waits, in case they hang
 		_ = full.Close()
 	})
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { schedtest.Main(m) }
 
 var bg = context.Background()
 
-// lockers has each kind of lock.
+// lockers lists each kind of lock.
 var lockers = []struct {
 	name string
 	new  func() sync.Locker
@@ -205,7 +205,7 @@ func TestUnlockExits(t *testing.T) {
 		c.Signal()
 		schedtest.Settle()
 		if !w.ended {
-			t.Error("the signal went to the one that has gone")
+			t.Error("the signal went to a waiter that has left")
 			c.Signal()
 		}
 	})
@@ -569,7 +569,7 @@ func boundedBuffer(t *testing.T, l sync.Locker, size, rounds int, next func() su
 		t.Errorf("put %d (sum %d), took %d (sum %d), left %d", put.Load(), putSum.Load(), took.Load(), tookSum.Load(), len(b.items))
 	}
 	if b.bad.Load() != 0 {
-		t.Errorf("the lock was not held, or twice, %d times", b.bad.Load())
+		t.Errorf("the lock was not held, or held twice, %d times", b.bad.Load())
 	}
 	return failed.Load()
 }

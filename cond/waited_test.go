@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Signal without waiters takes no lock, neither at first nor after the last waiter has left, in whatever way.
+// A Signal without waiters takes no lock, neither at first nor after the last waiter has left, however it left.
 func TestSignalThatMeetsNobodyTakesNoLock(t *testing.T) {
 	defer time.AfterFunc(10*time.Second, func() { panic("cond: the guard was taken") }).Stop()
 	var mu sync.Mutex

@@ -38,7 +38,7 @@ func drawAll() error {
 
 const width, height = 920, 372
 
-// styles has the fonts, and the colours on a light and on a dark page.
+// styles holds the fonts, and the colours on a light and on a dark page.
 const styles = `text{font-family:Helvetica,Arial,sans-serif;fill:#1f2933}.name{font-size:15px;font-weight:bold}.task{font-size:13px}` +
 	`.note{font-size:12px;fill:#7b8794}.code{font-family:Menlo,Consolas,monospace;font-size:13px}` +
 	`.paper{fill:#fff}.line{stroke:#1f2933}.tip{fill:#1f2933}` +

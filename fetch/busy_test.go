@@ -14,14 +14,14 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// A processor runs for a millisecond in the mean, and then stands still, because other programs use it.
+// A processor runs for a millisecond on average, and then stops, because other programs use it.
 type processor struct {
 	rng   *rand.Rand
 	pause time.Duration // the mean
 	left  time.Duration // until the next pause
 }
 
-// times returns the times at which n pieces of work, which take d each, are done.
+// times returns the times at which n pieces of work are done, each of which takes d.
 func (p *processor) times(n int, d time.Duration) (done []time.Duration) {
 	at := time.Duration(0)
 	for range n {
@@ -35,10 +35,10 @@ func (p *processor) times(n int, d time.Duration) (done []time.Duration) {
 	return done
 }
 
-// On a busy processor, a crowd of outsiders is split into few batches. A query as that of a GraphQL server has two levels with 4,000
-// resolvers together, and the times of their Gets are those of a processor that stands still for 8 ms again and again. A loader that waits
-// for a millisecond after the first request, as dataloadgen does, sends 13 batches in the median. fetch sends 10 at p95. No turns are
-// given, so that only the timer decides: on a busy machine, a turn lasts until all of a crowd that can run has run.
+// On a busy processor, a crowd of outsiders is split into few batches. The query has two levels with 4,000 resolvers in all, like a query
+// of a GraphQL server. The times of their Gets are those of a processor that stops for 8 ms again and again. A loader that waits for a
+// millisecond after the first request, as dataloadgen does, sends a median of 13 batches. At p95, fetch sends 10. The test grants no
+// turns, so that only the timer decides: on a busy machine, a turn lasts until every member of a crowd that can run has run.
 func TestSettlingOnABusyProcessor(t *testing.T) {
 	const work, pause = 2 * time.Microsecond, 8 * time.Millisecond
 	seeds := uint64(20)
@@ -82,6 +82,6 @@ func TestSettlingOnABusyProcessor(t *testing.T) {
 	slices.Sort(ours)
 	slices.Sort(window)
 	t.Log("fetch", ours, "a window of 1 ms", window)
-	require.GreaterOrEqual(t, window[len(window)/2], 13, "the processor is not as busy as that")
+	require.GreaterOrEqual(t, window[len(window)/2], 13, "the processor is not as busy as it should be")
 	require.LessOrEqual(t, ours[(len(ours)-1)*95/100], 10)
 }

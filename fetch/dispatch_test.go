@@ -170,7 +170,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	}, fetch.Options{}))
 }
 
-// Several goroutines want to run a source, of which only one may. The others wait, and no key is loaded twice.
+// Several goroutines want to run a source, but only one of them may. The others wait, and no key is loaded twice.
 func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var open, most, calls atomic.Int32
@@ -199,7 +199,7 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 	})
 }
 
-// A source that ends the goroutine which sends does not affect other sources. In a Run, the caller of Run exits in the end.
+// A source that ends the sending goroutine does not affect other sources. In a Run, the caller of Run finally exits.
 func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
@@ -244,7 +244,7 @@ func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	}
 }
 
-// After a panic, OnBatch is not told of a success.
+// After a panic, OnBatch gets no report of a success.
 func TestOnBatchOfAPanic(t *testing.T) {
 	src := fetch.New("panics", func(context.Context, *fetch.Batch[int, int]) error { panic("boom") }, fetch.SourceOptions{})
 	var told error

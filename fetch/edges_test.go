@@ -79,7 +79,7 @@ func TestEachIsAsWideAsItSays(t *testing.T) {
 		})
 		for i := range 6 {
 			synctest.Wait()
-			require.Equal(t, 3+i, open, "three are open, %d are back", i)
+			require.Equal(t, 3+i, open, "three Gets are open, and %d have returned", i)
 			if i < 5 {
 				gate <- struct{}{}
 			}

@@ -93,7 +93,7 @@ type Options struct {
 	// SettleWithin counts.
 	Settle int
 	// SettleWithin limits the time until these requests are sent, because turns are slow on a busy machine. Zero means 300 µs;
-	// a negative time means no limit. While more calls begin to wait, the limit starts anew, up to four times. Each time is
+	// a negative time means no limit. While more calls begin to wait, the limit starts again, up to four times. Each time is
 	// SettleWithin × the number of waiting calls, as long as the sum of all times is at most 32 × SettleWithin and at most 10 ms.
 	// When the sum would be more, the remaining times are SettleWithin. So the longest limit is 9.6 ms by default; it is
 	// 5 × SettleWithin if this is more than 10 ms.

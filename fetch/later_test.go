@@ -133,7 +133,8 @@ func TestLaterOfItself(t *testing.T) {
 	s.Close()
 }
 
-// Goroutines without a task are sent after they have settled. They get their values, and a crowd needs few batches.
+// The requests of goroutines without a task are sent after the goroutines have settled. The goroutines get their values, and a crowd
+// needs few batches.
 func TestSettled(t *testing.T) {
 	src := newNumbers(fetch.SourceOptions{})
 	ctx, s := fetch.Open(t.Context(), fetch.Options{})

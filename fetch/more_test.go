@@ -82,7 +82,7 @@ func TestFresh(t *testing.T) {
 			a, b, err := fetch.Two(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 1) },
 				func(ctx context.Context) (int, error) { return src.Get(ctx, 1) })
 			if o.Mode == fetch.Batched {
-				require.Equal(t, [2]int{4, 4}, [2]int{a, b}, "those that wait at the same time share it")
+				require.Equal(t, [2]int{4, 4}, [2]int{a, b}, "Gets that wait at the same time share it")
 			}
 			r, _ := fetch.Of(ctx).Record()
 			require.Empty(t, r.Sources["fresh"])
@@ -114,7 +114,7 @@ func TestCloseOfAShared(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, slow.Shutdown(ctx), context.Canceled)
-		require.False(t, returned.Load(), "it cancels, and does not wait")
+		require.False(t, returned.Load(), "Shutdown cancels the batch, and does not wait")
 		require.NoError(t, slow.Close())
 		require.True(t, returned.Load())
 		require.NoError(t, slow.Shutdown(ctx), "nothing is left")

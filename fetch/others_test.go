@@ -39,7 +39,7 @@ func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
 }
 
 // If a source has a MaxOpen, a caller runs its own batch, but not the next one, which belongs to another Get. The caller returns
-// while the next load runs, and does not end with it. With Inline, the same holds for callers in other Runs.
+// while the next load runs, and the Goexit of that load does not end it. With Inline, the same holds for callers in other Runs.
 func TestACallerRunsNoLoadOfOthers(t *testing.T) {
 	for _, mode := range []fetch.Mode{fetch.Direct, fetch.Inline} {
 		synctest.Test(t, func(t *testing.T) {

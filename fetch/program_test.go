@@ -181,7 +181,7 @@ func (p *program) sequential(n *node, x int) (int, error) {
 }
 
 // depth returns the number of rounds that the program needs if it does not fail. It is computed as a least fixed point: the
-// rounds in which each key and each memo arrive.
+// rounds in which each key and each memo arrives.
 func (p *program) depth() int {
 	keyAt, memoAt := map[int]int{}, map[[2]int]int{} // the round in which each arrives
 	for {
@@ -237,7 +237,7 @@ func (p *program) depth() int {
 	return rounds
 }
 
-// A world has the sources of one program, and a log of their batches.
+// A world holds the sources of one program, and a log of their batches.
 type world struct {
 	p       *program
 	sources [sources]*fetch.Source[int, int]
@@ -472,7 +472,7 @@ func TestOrderedIsDeterministic(t *testing.T) {
 	}
 }
 
-// Whatever is cancelled, and when, every Get returns, a batch without waiters is cancelled, nothing that was cancelled is
+// No matter what is cancelled, and when, every Get returns, a batch without waiters is cancelled, nothing that was cancelled is
 // remembered, and no goroutine remains.
 func TestCancelledPrograms(t *testing.T) {
 	defer schedtest.NoGoroutines(t)

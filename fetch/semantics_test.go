@@ -153,7 +153,7 @@ func TestLastWaiterGoesBeforeDispatch(t *testing.T) {
 	src = newNumbers(fetch.SourceOptions{})
 	stats = cancelOne(t, src, false, []int{1}, nil, func(ctx context.Context) {
 		require.Zero(t, fetch.Of(ctx).Stats().Rounds, "a round of nothing")
-		require.NoError(t, getter(src, 1)(ctx), "it is forgotten, and asked anew")
+		require.NoError(t, getter(src, 1)(ctx), "the key is forgotten, and requested again")
 	})
 	require.Equal(t, [][]int{{1}}, src.Batches())
 	require.Equal(t, 1, stats.Rounds)
@@ -171,11 +171,11 @@ func TestLastWaiterOfABatch(t *testing.T) {
 	cancelOne(t, src, true, []int{1, 2}, nil, func(ctx context.Context) {
 		require.NoError(t, getter(src, 1)(ctx))
 	})
-	require.Equal(t, [][]int{{1, 2}, {1}}, src.Batches(), "the batch is forgotten, and the key asked for anew")
+	require.Equal(t, [][]int{{1, 2}, {1}}, src.Batches(), "the batch is forgotten, and the key is requested again")
 	require.Equal(t, 1, src.Cancelled())
 }
 
-// A Get that joins a batch which is being cancelled must not get the cancellation. It sends its key again.
+// A Get that joins a batch that is being cancelled must not get the cancellation. It sends its key again.
 func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls int
@@ -249,7 +249,7 @@ func TestSourceReturnsAnError(t *testing.T) {
 	require.Equal(t, 2, calls, "the error is remembered")
 }
 
-// If a source fails, it has read only some of its rows. All keys get its error, because the values beside it may be incomplete.
+// If a source fails, it has read only some of its rows. All keys get its error, because the values that it has set may be incomplete.
 func TestAnErrorIsNeverDropped(t *testing.T) {
 	down, own := errors.New("down"), errors.New("own")
 	half := new(int)
@@ -402,7 +402,7 @@ func TestSourceExits(t *testing.T) {
 			require.EqualError(t, err, "exits 2: fetch: the source did not return")
 			v, err := src.Get(ctx, 1)
 			if src == whole {
-				require.ErrorIs(t, err, fetch.ErrAbandoned, "what it has set may be half of it")
+				require.ErrorIs(t, err, fetch.ErrAbandoned, "the values that it has set may be incomplete")
 			} else {
 				require.NoError(t, err)
 				require.Equal(t, 1, v, "another call has answered it")
@@ -461,7 +461,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 			return err
 		}, fetch.Options{})
 		require.ErrorIs(t, err, first)
-		require.ErrorIs(t, told, first, "what comes after is cancelled")
+		require.ErrorIs(t, told, first, "the other functions are cancelled")
 		require.False(t, started, "or not begun")
 	})
 }
@@ -645,7 +645,7 @@ func TestMemoOfACancelledTask(t *testing.T) {
 			},
 			func(context.Context) error { cancel(); return nil })
 	}, fetch.Options{}))
-	require.Equal(t, 2, calls, "the one that has waited runs it again")
+	require.Equal(t, 2, calls, "the caller that has waited runs it again")
 }
 
 func TestMemosThatWaitForEachOther(t *testing.T) {
@@ -769,12 +769,12 @@ func TestARoundIsHandedOutBeforeItsTasksGoOn(t *testing.T) {
 		asked := then.Batches()[0]
 		require.Len(t, asked, 2*len(items))
 		for i, k := range asked {
-			require.Equal(t, i, k, "the second items come after all the first")
+			require.Equal(t, i, k, "all second items come after all first items")
 		}
 	}
 }
 
-// When the context of an item is cancelled, it calls the registered functions in the call of cancel, like a context of package
+// When the context of an item is cancelled, it calls the registered functions before cancel returns, like a context of package
 // cancel.
 func TestAnItemsContextTellsAtOnce(t *testing.T) {
 	for range 100 {

@@ -19,7 +19,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// If turns take very long, as on a machine that computes, SettleWithin sends the request.
+// If turns take very long, as on a busy machine, SettleWithin sends the request.
 func TestSettleWithin(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, o := range []fetch.Options{{Settle: math.MaxInt}, {Settle: math.MaxInt, SettleWithin: time.Nanosecond}, {Settle: -1}, {SettleWithin: -1}, {Settle: 1, SettleWithin: math.MaxInt64}} {
@@ -89,7 +89,7 @@ func TestSettlingOfACrowd(t *testing.T) {
 	}
 }
 
-// Calls that wait for no pending request do not count for a crowd, neither before two calls that do nor between them. The second
+// Calls that wait for no pending request do not count as a crowd, neither before two calls that do nor between them. The second
 // of the two starts the time again, twice as long.
 func TestOthersAreNotOfACrowd(t *testing.T) {
 	const within = 99 * time.Microsecond
@@ -179,7 +179,7 @@ func TestTurnsOfACrowd(t *testing.T) {
 	require.Equal(t, 12000, s.Stats().Keys)
 }
 
-// A crowd that grows by one member in each turn is one batch.
+// A crowd that grows by one member in each turn gets one batch.
 func TestTurnsOfAGrowingCrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -207,7 +207,7 @@ func TestTurnsOfASmallCrowd(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const computing, tries = 100, 20
-	var turns atomic.Int64 // counts the turns of the computing goroutines, each of which queues behind the global queue
+	var turns atomic.Int64 // counts the turns of the computing goroutines, each of which queues at the end of the global queue
 	var done atomic.Bool
 	var busy sync.WaitGroup
 	for range computing {

@@ -103,7 +103,7 @@ func TestAnExpiredValueMakesRoom(t *testing.T) {
 	})
 }
 
-// The Gets that wait for a value get it, even if it is evicted meanwhile, and the counts tell the Gets apart.
+// The Gets that wait for a value get it, even if it is evicted meanwhile, and the counts distinguish these Gets.
 func TestADroppedValueIsNotLost(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		gates := []*promise.Promise[int]{promise.New[int](), promise.New[int](), promise.New[int]()}
@@ -122,7 +122,7 @@ func TestADroppedValueIsNotLost(t *testing.T) {
 			_ = g.Fill(10)
 		}
 		schedtest.Eventually(t, "all values", func() bool { return got.Load() == 60 })
-		schedtest.Eventually(t, "the ends of the loads", func() bool { return c.Stats().Loading == 0 })
+		schedtest.Eventually(t, "the loads end", func() bool { return c.Stats().Loading == 0 })
 		require.Equal(t, keyed.CacheStats{Kept: 1, Loads: 3, Shared: 3, Evicted: 2}, c.Stats())
 	})
 }
@@ -160,7 +160,7 @@ func TestABoundUnderStress(t *testing.T) {
 					}
 				}
 			})
-			schedtest.Eventually(t, "the ends of the loads", func() bool { return c.Stats().Loading == 0 })
+			schedtest.Eventually(t, "the loads end", func() bool { return c.Stats().Loading == 0 })
 			s := c.Stats()
 			require.Equal(t, c.Len(), s.Kept)
 			evicted += s.Evicted
@@ -178,7 +178,7 @@ func TestADroppedValueIsNotRetained(t *testing.T) {
 	for k := range 10 {
 		_, _ = c.Get(bg, k)
 	}
-	schedtest.Eventually(t, "the ends of the loads", func() bool { return c.Stats().Loading == 0 })
+	schedtest.Eventually(t, "the loads end", func() bool { return c.Stats().Loading == 0 })
 	objects.Collected(t, 3)
 	require.Equal(t, 3, c.Stats().Kept)
 }

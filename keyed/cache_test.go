@@ -74,10 +74,10 @@ func TestStaleBehindAnotherClock(t *testing.T) {
 		v.Advance(time.Since(v.Now()) + 10*time.Second)
 		_, _ = c.Get(bg, "good")
 		time.Sleep(20 * time.Second)
-		_, _ = c.Get(bg, "from after now, for the other clock")
+		_, _ = c.Get(bg, "from the future, for the other clock")
 		synctest.Wait()
 		v.Bind(func() {
-			got, err := c.Get(bg, "from after now, for the other clock")
+			got, err := c.Get(bg, "from the future, for the other clock")
 			require.NoError(t, err)
 			require.Equal(t, 3, got)
 			got, _ = c.Get(bg, "good")

@@ -158,8 +158,8 @@ func TestALoadThatPanics(t *testing.T) {
 
 func panics() (int, error) { panic(errOops) }
 
-// Loads that need each other fail with an error. A load that two others need is no cycle, and neither is one whose Get has
-// ended.
+// Loads that need each other fail with an error. Two loads that need a third one do not form a cycle, and neither does a load whose
+// Get has ended.
 func TestLoadsInACycle(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10} {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestLoadsInADiamond(t *testing.T) {
 	}
 }
 
-// A part of a load is cancelled, and the load continues. Then another load needs the first one, which is no cycle any more.
+// A part of a load is cancelled, and the load continues. Then another load needs the first one, which is no longer a cycle.
 func TestAPartThatHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *keyed.Cache[int, int]
@@ -327,7 +327,7 @@ func TestAValueFromAfterTheBubble(t *testing.T) {
 	}
 }
 
-// Keys and values are freed: the key of an unlocked lock, after a Forget, and after the time to live.
+// Keys and values are freed: after an Unlock, after a Forget, and after the time to live.
 func TestNothingIsRetained(t *testing.T) {
 	var objects schedtest.Objects
 	var m keyed.Mutex[*schedtest.Object]

@@ -114,7 +114,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 					t.Errorf("Wait = %v, want %v", got, c.want)
 				}
 				if !other {
-					t.Error("the other one is left behind")
+					t.Error("the other waiter is left behind")
 				}
 			})
 		})

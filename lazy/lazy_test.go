@@ -124,7 +124,7 @@ func TestTheRunnerIsCancelled(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode   lazy.Mode
 		heeds  bool // the function ends with its context
-		fails  bool // the function returns an error otherwise
+		fails  bool // the function returns an error instead of a value
 		before bool // the cancellation comes before the other tasks
 		runs   int
 		first  error // the result of the cancelled task
@@ -641,7 +641,7 @@ func next2(mu *sync.Mutex, next func() suspend.Spawner) func() suspend.Spawner {
 	return func() suspend.Spawner { mu.Lock(); defer mu.Unlock(); return next() }
 }
 
-// The same with cycles: a Force may return an error, but each returns.
+// The same holds with cycles: a Force may return an error, but each Force returns.
 func TestStressOnCycles(t *testing.T) {
 	rounds := 200
 	if testing.Short() || schedtest.Race {

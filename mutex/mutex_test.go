@@ -178,7 +178,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 			for m.Unlock(); m.TryLock(); m.Unlock() { // until Unlock hands m over
 				suspend.Yield()
 				if got == nil {
-					t.Fatal("it was not the barging that was met")
+					t.Fatal("the waiter was not kept out by barging")
 				}
 			}
 			cancel()
@@ -212,7 +212,7 @@ func TestBargingIsBounded(t *testing.T) {
 			}
 		}
 		if turns == 0 {
-			t.Error("never barged: this test does not test")
+			t.Error("never barged: the test has tested nothing")
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Whatever is cancelled, and when, the lock excludes, and is free in the end.
+// No matter what is cancelled, and when, at most one task holds the lock, and it is free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 400

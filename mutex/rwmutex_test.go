@@ -58,7 +58,7 @@ func TestReadersAndWriters(t *testing.T) {
 						suspend.Yield()
 					}
 					if n := readers.Load(); n != 0 {
-						t.Errorf("%d readers beside the writer", n)
+						t.Errorf("%d readers together with the writer", n)
 					}
 					b++
 					writes.Add(1)
@@ -71,7 +71,7 @@ func TestReadersAndWriters(t *testing.T) {
 			t.Errorf("%d and %d writes, or not free", a, b)
 		}
 		if most.Load() < 2 {
-			t.Error("never two readers at once")
+			t.Error("two readers never held the lock at the same time")
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestRWTry(t *testing.T) {
 	}
 	m.RUnlock()
 	if m.TryLock() {
-		t.Fatal("a writer beside a reader")
+		t.Fatal("a writer together with a reader")
 	}
 	m.RUnlock()
 	if !m.TryLock() || m.TryLock() || m.TryRLock() {
@@ -321,7 +321,7 @@ func TestDowngrade(t *testing.T) {
 		}
 		letGo()
 		if got := holders(); got != "" {
-			t.Fatalf("%q beside the reader", got)
+			t.Fatalf("%q together with the reader", got)
 		}
 		m.RUnlock()
 		if got := holders(); got != "2" {
@@ -337,7 +337,7 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// Whatever is cancelled, and when, a writer is alone, and the lock is free in the end.
+// No matter what is cancelled, and when, a writer holds the lock alone, and it is free in the end.
 func TestRWStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		const tasks, rounds = 24, 250
@@ -352,7 +352,7 @@ func TestRWStressWithCancellation(t *testing.T) {
 				suspend.Yield()
 			}
 			if writing.Load() {
-				t.Error("a reader beside a writer")
+				t.Error("a reader together with a writer")
 			}
 			readers.Add(-1)
 			m.RUnlock()
@@ -441,7 +441,7 @@ func TestCancelledWriterStress(t *testing.T) {
 			_ = next().Go(func() {
 				defer all.Done()
 				if m.LockContext(ctx) == nil {
-					t.Error("locked beside a reader")
+					t.Error("locked together with a reader")
 				}
 			})
 			for range readers {

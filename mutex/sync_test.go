@@ -32,7 +32,7 @@ func TestATypeLikeThatOfSync(t *testing.T) {
 		mutex.Mutex
 		amount int
 	}
-	add := func(l sync.Locker, amount *int) { // as code of other packages takes a lock
+	add := func(l sync.Locker, amount *int) { // as other packages lock a sync.Locker
 		l.Lock()
 		defer l.Unlock()
 		*amount++
@@ -79,7 +79,7 @@ type waiting struct{ *cond.Cond }
 
 func (w waiting) Wait() { _ = w.Cond.Wait(bg) }
 
-// A program that locks a Mutex is at most 0.6 MB larger than one that locks a sync.Mutex, and has at most 25 packages more.
+// A program that locks a Mutex is at most 0.6 MB larger than one that locks a sync.Mutex, and links at most 25 more packages.
 func TestWeight(t *testing.T) {
 	size := func(name string) (bytes int64, packages int) {
 		folder, file := "./testdata/weight/"+name, filepath.Join(t.TempDir(), name)

@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/mvar"
 )
 
-// One task hands values over to 10,000 tasks in turn. Each is in no cache when it gets its value.
+// One task hands values over to 10,000 tasks in turn. By the time a task gets its value, it is in no cache.
 func BenchmarkCrowd(b *testing.B) {
 	run := func(name, sched string, put func(int), take func()) {
 		b.Run(name, func(b *testing.B) {

@@ -136,7 +136,7 @@ func TestCombinationsUnderRaces(t *testing.T) {
 	})
 }
 
-// An operation that is not performed follows no future, and one that has ended, in whatever way, follows none any more.
+// An operation that is not performed follows no future, and an operation that has ended follows none, however it ended.
 func TestACombinationLeavesNothingBehind(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		for _, c := range combinations {
@@ -180,7 +180,7 @@ func TestACombinationLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// A Select looks at the combination again because a transaction beside it asks for that. A future must not be counted twice.
+// A Select looks at the combination again because a transaction in the same Select asks for that. A future must not be counted twice.
 func TestACombinationIsLookedAtAgain(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		ps, fs := three()

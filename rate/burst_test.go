@@ -32,7 +32,7 @@ func TestSetBurstWithWaiters(t *testing.T) {
 				require.InDelta(t, -12, l.Tokens(), 1e-6)
 				l.SetBurst(2)
 				synctest.Wait()
-				require.InDelta(t, -5, l.Tokens(), 1e-6, "the large ones will be refused")
+				require.InDelta(t, -5, l.Tokens(), 1e-6, "the large requests will be refused")
 			}
 		}
 		time.Sleep(time.Hour)
@@ -121,7 +121,7 @@ func TestADeadlineOfAnotherClock(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// A SetLimit that makes a waiting request late does not refuse it, because another SetLimit may make it early again.
+// A SetLimit that makes a waiting request late does not refuse it, because another SetLimit may still serve it in time.
 func TestALimitThatMakesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, begun := rate.NewLimiter(1, 1), time.Now()

@@ -164,7 +164,7 @@ type clocked struct {
 
 func (c clocked) Spawner() suspend.Spawner { return c.v }
 
-// The time of the first waiter comes when it was cancelled but has not left the queue yet. The second gets its token.
+// The time of the first waiter comes when the waiter has been cancelled but has not left the queue yet. The second gets its token.
 func TestATokenForACancelledWaiter(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		v, l := schedtest.NewVirtual(), rate.NewLimiter(rate.Every(time.Hour), 1)
@@ -432,7 +432,7 @@ func TestTheFirstTick(t *testing.T) {
 	})
 }
 
-// On every scheduler, no more requests get through than the rate allows. All get through that were not cancelled.
+// On every scheduler, no more requests get through than the rate allows. All requests that were not cancelled get through.
 func TestConservation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var passed, failed atomic.Int64
@@ -534,7 +534,7 @@ func ExampleTicker_TickOp() {
 	// Output: true
 }
 
-// As the zero Limiter of x/time.
+// The zero Limiter behaves like the zero Limiter of x/time.
 func TestTheZeroLimiter(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, _ suspend.Spawner) {
 		l := new(rate.Limiter)

@@ -203,7 +203,7 @@ func TestResetDuringACheck(t *testing.T) {
 	})
 }
 
-// If the Close of a resource panics during a Reset, the other resources are closed all the same. Shutdown waits for a Reset.
+// If the Close of a resource panics during a Reset, the other resources are closed anyway. Shutdown waits for a Reset.
 func TestResetAndClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
@@ -331,7 +331,7 @@ func TestAcquireAllIdle(t *testing.T) {
 		l.Release()
 		time.Sleep(27*time.Minute + 30*time.Second)
 		p.Expire()
-		require.Equal(t, []int{2}, s.closed, "the other is not idle for an hour yet")
+		require.Equal(t, []int{2}, s.closed, "the other resource has not been idle for an hour")
 		time.Sleep(time.Hour)
 		for _, l := range p.AcquireAllIdle() {
 			l.ReleaseUnused()
@@ -565,7 +565,7 @@ func ExamplePool_AcquireAllIdle() {
 	// 0
 }
 
-// Stats tells how many calls had to wait, and how long on average.
+// Stats reports how many calls had to wait, and how long on average.
 func ExamplePool_Stats() {
 	conns := respool.New(respool.Options[string]{Max: 1, Open: func(context.Context) (string, error) { return "connection", nil }})
 	for range 4 {

@@ -23,7 +23,7 @@
 //
 // A resource is closed by the task that has found or made it useless, as in database/sql. So Close may use the scheduler of this
 // task, a panic in Close reaches a caller, and no call of Close is left when Shutdown has returned. The task waits for Close, even
-// if its context ends. A Release passes its turn on before it calls Close. A Close that may take long, such as one that says goodbye
+// if its context ends. A Release passes its turn on before it calls Close. A Close that may take a long time, such as one that says goodbye
 // to a peer that may be gone, must set a deadline. If the caller must not wait at all, Close can start a task, for example in a
 // scope.Group.
 //

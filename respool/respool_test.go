@@ -222,7 +222,7 @@ func TestTimes(t *testing.T) {
 		require.Equal(t, respool.Stats{Idle: 2, Opened: 3}, present(p))
 
 		time.Sleep(time.Minute)
-		require.Equal(t, 4, acquire(t, p).Value, "an old one is not used")
+		require.Equal(t, 4, acquire(t, p).Value, "an old resource is not used")
 		require.Equal(t, []int{1, 3, 2}, s.closed)
 
 		d := acquire(t, p)
@@ -538,8 +538,8 @@ func ExamplePool_Expire() {
 	// 0
 }
 
-// Callers give up before Open returns. Their calls of Open go on, so that a later caller gets a resource. If each caller began a
-// new call, none would ever be served.
+// Callers give up before Open returns. Their calls of Open continue, so that a later caller gets a resource. If each caller
+// began a new call, none would ever be served.
 func TestImpatientCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opens := 0
@@ -677,7 +677,7 @@ func TestCloseCancelsAnOpen(t *testing.T) {
 	}
 }
 
-// A resource that takes long to close does not delay the next Acquire.
+// A resource that takes a long time to close does not delay the next Acquire.
 func TestASlowClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil },

@@ -19,7 +19,7 @@ import (
 
 func panics(context.Context) (int, error) { panic(errOops) }
 
-// The error of the scope has the value with which a child panicked. Otherwise only OnPanic would know it.
+// The error of the scope contains the value with which a child panicked. Otherwise only OnPanic would get it.
 func TestWithWhatAChildHasPanicked(t *testing.T) {
 	for name, f := range map[string]func(on suspend.Spawner) error{
 		"Run": func(on suspend.Spawner) error {
@@ -72,7 +72,7 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 				require.Contains(t, string(p.Stack), "scope_test.panics")
 				return nil
 			}))
-			require.Contains(t, stack, "scope_test.panics", "the scheduler still sees where it was")
+			require.Contains(t, stack, "scope_test.panics", "the scheduler still reports the place of the panic")
 		})
 	}
 }

@@ -106,7 +106,7 @@ func TestChildren(t *testing.T) {
 		require.Equal(t, 1, v)
 		require.NoError(t, err)
 		schedtest.Settle() // the last child begins
-		require.NoError(t, g.Close(), "a child that its handle has cancelled is no failure")
+		require.NoError(t, g.Close(), "a child that its handle has cancelled is not a failure")
 		v, err = last.Await(bg)
 		require.Equal(t, 7, v)
 		require.ErrorIs(t, err, context.Canceled)

@@ -67,7 +67,7 @@ func TestLimitGivesPlacesOn(t *testing.T) {
 	if !slices.Equal(order, []int{0, 1, 2}) {
 		t.Errorf("order %v", order)
 	}
-	schedtest.Eventually(t, "refused at once when a place is free", func() bool { return limited.Go(func() {}) != nil })
+	schedtest.Eventually(t, "refused at once although a place is free", func() bool { return limited.Go(func() {}) != nil })
 	schedtest.Panics(t, "scope: Limit with less than one task", func() { scope.Limit(0, suspend.Goroutines) })
 	schedtest.Panics(t, "scope: nil function", func() { _ = limited.Go(nil) })
 }

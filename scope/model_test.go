@@ -35,7 +35,7 @@ type groupChild struct {
 
 func (m *groupModel) ended() bool { return m.closing && len(m.children) == 0 }
 
-// fail records a failure. After Cancel(nil), a cancellation error is no failure.
+// fail records a failure. After Cancel(nil), a cancellation error is not a failure.
 func (m *groupModel) fail(err error) {
 	if !(m.enough && err == context.Canceled) && (m.policy == scope.Collect || m.failures == nil) {
 		m.failures = append(m.failures, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Group that collects has its cancellation error once, not for each child that never ran because of it, and not at all if it
-// has the cause of a Cancel. It has all failures of children that ran, including cancellation errors.
+// A Group that collects its failures reports its cancellation once, not for each child that never ran because of it, and not
+// at all if it reports the cause of a Cancel. It reports all failures of children that ran, including cancellation errors.
 func TestACancellationIsCollectedOnce(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {
@@ -56,7 +56,7 @@ func TestACancellationIsCollectedOnce(t *testing.T) {
 	}
 }
 
-// The same for children with a handle that their scheduler begins too late.
+// The same holds for children with a handle that their scheduler begins too late.
 func TestACancellationOfChildrenThatBeginLate(t *testing.T) {
 	schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 		ctx, stop := context.WithCancel(bg)

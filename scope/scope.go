@@ -143,15 +143,15 @@ func (s *Scope) finish(err *error) {
 // A child that never runs is a failure of s, so that Run returns the reason if no other failure came first:
 //   - If on refuses f, the failure wraps the error of on.Go, and s is cancelled as after any failure.
 //   - If s is cancelled before the call, or while f is queued in a Limit, the failure is the cancellation error. After
-//     Cancel(nil), this error is no failure.
+//     Cancel(nil), this error is not a failure.
 //
 // A caller that can do without f uses the Spawner from On. Its Go returns the error of on. If on refuses f, this call
 // cancels s, and so calls the functions registered with its context, unless s is a Group that collects: hold no lock that
 // one of them takes.
 //
 // Go panics if f is nil. Go also panics if s has ended, because no Run or Close would return the failure. s has ended when
-// the OnRelease functions are called. A caller that is no child of s and may come after the end uses Start or On. If on.Go
-// panics and the caller recovers, f is no child of s and no failure.
+// the OnRelease functions are called. A caller that is not a child of s and may come after the end uses Start or On. If on.Go
+// panics and the caller recovers, f is neither a child of s nor a failure.
 func (s *Scope) Go(on suspend.Spawner, f func(ctx context.Context) error) {
 	check(f != nil)
 	if !s.child(s, on, func() { s.member(func() error { return f(s.ctx) }) }, s.never) {

@@ -400,7 +400,7 @@ func startIn(of scope.Parent, on suspend.Spawner) {
 	}
 }
 
-// A refusal by the Spawner of On is returned to its caller, and is no failure of the scope.
+// A refusal by the Spawner of On is returned to its caller, and is not a failure of the scope.
 func TestOnReturnsTheRefusal(t *testing.T) {
 	require.NoError(t, scope.Run(bg, func(ctx context.Context, s *scope.Scope) error {
 		require.ErrorIs(t, s.On(spawnerFunc(func(func()) error { return suspend.ErrClosed })).Go(func() {}), suspend.ErrClosed)
@@ -967,7 +967,7 @@ func BenchmarkChild(b *testing.B) {
 	})
 }
 
-// A function that the end of the scope's context calls may panic. The scope ends all the same, and calls its hooks.
+// A function that is called at the end of the scope's context may panic. The scope ends anyway, and calls its hooks.
 func TestEndsThoughTheCancellationPanics(t *testing.T) {
 	released := false
 	func() {

@@ -13,21 +13,21 @@ import (
 // Stream calls f with each value of the sequence in, each call in a new task, and yields the results in the order of the
 // sequence. Each result is yielded as soon as it and all earlier results exist, even while in has no further value yet. At most
 // n calls are running or have results that are not yet yielded. The first error, in that order, is yielded and ends the
-// iteration. An error of in has its place in that order: it is yielded after the results of all earlier values. The value
-// beside the error is dropped. For a sequence that cannot fail, see Lift.
+// iteration. An error of in has its place in that order: it is yielded after the results of all earlier values. The value that
+// comes with the error is dropped. For a sequence that cannot fail, see Lift.
 //
 // The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the other
 // calls, and the iterator returns after all calls and in have ended. If ctx ends before the iteration, the last error is the
 // cancellation error, even if in ends because of ctx. If a call does not return, its error matches ErrAbandoned.
 //
-// The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for
-// a result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs beside the
-// loop body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
-// runtime.Goexit, without an effect of the operation. Until then, an in that has failed waits in its yield. The iterator
-// waits for an in that computes or that waits natively, such as on a Go channel. A value that was yielded to no call is dropped.
-// A panic or runtime.Goexit of in continues in the caller.
+// The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for a
+// result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs in parallel with
+// the loop body. When the iteration ends, in ends too: as after a break, or, if it waits in an operation of this module, by
+// runtime.Goexit, without an effect of the operation. Until then, an in that has failed waits in its yield. The iterator waits
+// for an in that computes or that waits natively, such as on a Go channel. A value that was yielded to no call is dropped. A
+// panic or runtime.Goexit of in continues in the caller.
 //
-// Since in is another task than the caller, in must not wait for something that the caller gives back only after the next
+// Since in is a task of its own, in must not wait for something that the caller gives back only after the next
 // value, such as a lock. Both would wait until ctx ends. Package census reports such a deadlock of locks. Force of a lazy value
 // and Get of a keyed.Cache return ErrRecursive if in calls them with the context of the function that ranges over the iterator.
 // A stage does not notice it: in must not Do a task of a stage whose handler ranges over the iterator.

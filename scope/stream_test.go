@@ -179,7 +179,7 @@ func (m manual) Err() error {
 	}
 }
 
-// As many calls run at a time as are allowed.
+// As many calls run in parallel as the limit allows.
 func TestStreamCallsBesideEachOther(t *testing.T) {
 	inBubbles(t, func(t *testing.T, here suspend.Spawner) {
 		const n = 3
@@ -281,13 +281,13 @@ func TestStreamKeepsAShield(t *testing.T) {
 	})
 }
 
-// If the input has a value, it runs only while the caller waits: a fifo scheduler has no other task beside the loop body.
+// If the input has a value, it runs only while the caller waits: the loop body is the only other task of the fifo scheduler.
 func TestTheInputOfAStreamIsPaused(t *testing.T) {
 	schedtest.OnFIFO(t, func(s *fifo.Scheduler) {
 		pulled, body := 0, false
 		in := func(yield func(int) bool) {
 			for i := range 20 {
-				require.False(t, body, "beside the loop body")
+				require.False(t, body, "the input runs while the loop body runs")
 				pulled++
 				if !yield(i) {
 					return
@@ -448,7 +448,7 @@ func TestLift(t *testing.T) {
 	}
 }
 
-// An input is another task than the function that ranges over the Stream, and has its context.
+// An input runs in a task of its own, not in that of the function that ranges over the Stream, but it has the context of that function.
 func TestAnInputThatNeedsTheValueOfItsReader(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		stream := func(ctx context.Context, get func(ctx context.Context) (int, error)) (err error) {

@@ -46,7 +46,7 @@ func TestMapOverItsOwnLimit(t *testing.T) {
 	})
 }
 
-// When a scope ends, its functions that wait in a Limit are withdrawn, in whatever way they were passed to it. Functions of other
+// When a scope ends, its functions that wait in a Limit are withdrawn, however they were passed to it. Functions of other
 // scopes, and those passed to the Limit directly, run in order.
 func TestWhatWaitsInALimitIsWithdrawn(t *testing.T) {
 	for name, end := range map[string]func(s *scope.Scope) error{

@@ -39,7 +39,7 @@ func TestWaitersThatEndTogetherGetNothing(t *testing.T) {
 }
 
 // A Select is first in the queue, and its request does not fit. Another of its cases has won, but its scheduler does not run the
-// task. The waiters behind it are served all the same.
+// task. The waiters behind it are served anyway.
 func TestASelectThatIsOverDelaysNobody(t *testing.T) {
 	for name, next := range map[string]func(s *semaphore.Semaphore) error{
 		"Acquire": func(s *semaphore.Semaphore) error { return s.Acquire(context.Background(), 1) },

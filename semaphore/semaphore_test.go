@@ -253,7 +253,7 @@ func TestDoneContextFailsThoughFree(t *testing.T) {
 		}
 	}
 	if !sem.TryAcquire(1) {
-		t.Error("acquired all the same")
+		t.Error("acquired anyway")
 	}
 }
 
@@ -435,7 +435,7 @@ func TestCancelledInTheMiddleDisturbsNobody(t *testing.T) {
 	})
 }
 
-// Whatever is cancelled, and when, no more permits are granted than exist, and all are free in the end.
+// No matter what is cancelled, and when, no more permits are granted than exist, and all are free in the end.
 func TestStressWithCancellation(t *testing.T) {
 	for i, size := range []int64{1, 7, 7} {
 		resized := i == 2
@@ -494,7 +494,7 @@ func TestStressWithCancellation(t *testing.T) {
 						}
 						granted.Add(1)
 						inside.Add(-n)
-						for n > 0 { // in other portions than they were acquired
+						for n > 0 { // in portions other than those acquired
 							k := rng.Int64N(n) + 1
 							sem.Release(k)
 							n -= k
@@ -547,7 +547,7 @@ func TestCancelledHeadStress(t *testing.T) {
 			switch i % 6 {
 			case 0, 3:
 				cancel()
-				all.Wait() // one permit stays out until then
+				all.Wait() // one permit is held until then
 				sem.Release(1)
 			case 1, 4, 5:
 				go cancel()

@@ -29,7 +29,7 @@ import (
 // testDir is the folder of the package, in which go test starts a test.
 var testDir, _ = os.Getwd()
 
-// programs has the path of the program, or why there is none.
+// programs holds the path of the program, or why there is none.
 var programs struct {
 	sync.Once
 	path string
@@ -87,7 +87,7 @@ func find(ctx context.Context) (string, error) {
 }
 
 // The cache keeps a program that was used in the last month, if the programs that were used later have less than 1 GB. It always keeps a
-// program that was used in the last day, because a test may run so long.
+// program that was used in the last day, because a test may run that long.
 const (
 	monthOld   = 30 * 24 * time.Hour
 	dayOld     = 24 * time.Hour

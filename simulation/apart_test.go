@@ -137,7 +137,7 @@ func TestApart(t *testing.T) {
 		require.Contains(t, out, "seed 7: simulation: the process of the run ended: exit status 3")
 		require.Contains(t, out, "guests at level D; ")
 		require.Contains(t, out, "the output of seed 7")
-		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the end of the trace, or all")
+		require.Greater(t, strings.Count(out, `sends 4 bytes to s: "ping"`), 10, "the trace, or its end")
 	}
 	require.Contains(t, test("differs"), "seed 7: it is 7\n")
 
@@ -165,7 +165,7 @@ func TestVersions(t *testing.T) {
 	require.Fail(t, "testify is not there")
 }
 
-// The cache of programs is bound by age and size, but keeps the programs of tests that may be running.
+// The cache of programs is bounded by age and size, but keeps the programs of tests that may be running.
 func TestRemoveOld(t *testing.T) {
 	dir := t.TempDir()
 	add := func(name string, age time.Duration, size int64) {

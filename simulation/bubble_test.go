@@ -73,7 +73,8 @@ func TestAStockCancelStopsATimerInABubble(t *testing.T) {
 	require.Equal(t, time.Minute+time.Second, r.Elapsed)
 }
 
-// A context of an earlier wait ends beside the task that cancels it. The trace does not depend on when its goroutine runs.
+// A task cancels the context of an earlier wait, and the context ends while the task continues. The trace does not depend on when its
+// goroutine runs.
 func TestAStockCancelRepeats(t *testing.T) {
 	var traces [2]strings.Builder
 	for i := range traces {

@@ -105,7 +105,7 @@ func TestCheckNamesTheStep(t *testing.T) {
 	}
 }
 
-// Check finds a goroutine that resumes a task by its call, whenever the call comes.
+// Check finds a goroutine that resumes a task, whenever its call comes.
 func TestCheckFindsAGoroutine(t *testing.T) {
 	for seed := range uint64(20) {
 		err := simulation.Check(func(ctx context.Context, w *simulation.World) error {
@@ -176,8 +176,8 @@ func TestCheckPasses(t *testing.T) {
 	require.ErrorContains(t, simulation.Check(nil, simulation.Options{Bubble: true}), "use simulation.Test")
 }
 
-// If two runs differ beside a long window, this may be due to the machine, and the seed runs again. Without a long window, or
-// after five attempts, the program is at fault.
+// If two runs differ and one of them had a long window, this may be due to the machine, and the seed runs again. Without a
+// long window, or after five attempts, the program is at fault.
 func TestALongWindow(t *testing.T) {
 	for _, c := range []struct{ long, same, runs int }{{0, 3, 2}, {1, 3, 6}, {1, 6, 10}} { // from the same'th pair on, both runs are equal
 		runs := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A time that is beyond the range of the clock is never reached, instead of at once.
+// A time that is beyond the range of the clock is never reached. It must not be reached at once.
 func TestFarTimesAreNotReached(t *testing.T) {
 	far := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	for name, over := range map[string]func(w *simulation.World) bool{

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An estate has what tasks of a node and of the World share. Each task returns what it gets.
+// An estate holds what tasks of a node and of the World share. Each task returns what it gets.
 type estate struct {
 	mu   mutex.Mutex
 	sem  *semaphore.Semaphore
@@ -31,7 +31,7 @@ func (e *estate) whole(t *testing.T, k int) {
 	require.True(t, ok, "step %d: the coin is lost", k)
 }
 
-// use waits for one of the three, beside other cases, and returns it, at once or later.
+// use waits for one of the three, among other cases, and returns it, at once or later.
 func (e *estate) use(ctx context.Context, atOnce bool, among ...suspend.Selectable) {
 	lock, permit, coin := suspend.CaseOf(e.mu.LockOp()), suspend.CaseOf(e.sem.AcquireOp(1)), suspend.CaseOf(e.coin.TakeOp())
 	won, _ := suspend.Select(ctx, append(among, lock, permit, coin)...)

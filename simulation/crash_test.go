@@ -25,7 +25,7 @@ func TestATaskThatIsCrashedByTheNodeItCrashesEnds(t *testing.T) {
 			defer func() { ended++ }()
 			_ = suspend.Sleep(ctx, time.Second)
 			b.Crash()
-			t.Error("a task has gone on after the crash of its node")
+			t.Error("a task has continued after the crash of its node")
 		})
 		_ = suspend.Sleep(ctx, time.Minute)
 		require.True(t, a.Crashed())
@@ -67,7 +67,7 @@ func TestAScopeReleasesAfterItsChildrenHaveEnded(t *testing.T) {
 			require.Equal(t, 1, released)
 		} else {
 			require.Equal(t, 3, children)
-			require.GreaterOrEqual(t, released, 1+2+3, "each release saw the end of its child")
+			require.GreaterOrEqual(t, released, 1+2+3, "each release comes after the end of its child")
 		}
 	}
 }

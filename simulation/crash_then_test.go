@@ -18,15 +18,15 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// The Then of a node that crashes leaves the line in which it waits, and its callback does not run, not even on a goroutine outside the
-// World.
+// The Then of a node that crashes leaves the queue in which it waits, and its callback does not run, not even on a goroutine outside
+// the World.
 func TestAThenOfANodeThatCrashes(t *testing.T) {
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, l, p := w.Node("node"), rate.NewLimiter(rate.Every(time.Second), 1), promise.New[int]()
 		var m mutex.Mutex
 		m.Lock()
 		l.Allow(1)
-		called := func(error) { t.Error("a callback of a node that has crashed") }
+		called := func(error) { t.Error("a callback of a crashed node has run") }
 		then := func() {
 			on := suspend.Here().(suspend.Executor)
 			suspend.Then(ctx, l.WaitOp(1), on, func(_ time.Time, err error) { called(err) })
@@ -66,7 +66,7 @@ func TestACrashBetweenAResultAndItsCallback(t *testing.T) {
 				suspend.Then(ctx, p.AwaitOp(), suspend.Here().(suspend.Executor), func(int, error) {
 					calls++
 					if n.Crashed() {
-						t.Error("a callback of a node that has crashed")
+						t.Error("a callback of a crashed node has run")
 					}
 				})
 			})
@@ -81,12 +81,12 @@ func TestACrashBetweenAResultAndItsCallback(t *testing.T) {
 	require.Less(t, calls, 50)
 }
 
-// A crash ends all Thens of its node before one of them leaves its line: the permits of one are not granted to another.
+// A crash ends all Thens of its node before one of them leaves its queue: the permits of one are not granted to another.
 func TestACrashOfSeveralThens(t *testing.T) {
 	require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		n, s := w.Node("node"), semaphore.New(2)
 		_ = s.Acquire(ctx, 1)
-		called := func(_ struct{}, err error) { t.Error("a callback of a node that has crashed") }
+		called := func(_ struct{}, err error) { t.Error("a callback of a crashed node has run") }
 		suspend.Then(ctx, s.AcquireOp(2), n, called)
 		suspend.Then(ctx, s.AcquireOp(1), n, called)
 		n.Crash()
@@ -97,7 +97,7 @@ func TestACrashOfSeveralThens(t *testing.T) {
 	}, simulation.Options{Seed: 1}).Err)
 }
 
-// A Then that has its result leaves the lines of its other cases, even if the crash drops its callback.
+// A Then that has its result leaves the queues of its other cases, even if the crash drops its callback.
 func TestACrashBetweenAResultAndItsCallbackLeavesTheLines(t *testing.T) {
 	for seed := range uint64(10) {
 		require.NoError(t, simulation.Run(func(ctx context.Context, w *simulation.World) error {
@@ -145,7 +145,7 @@ func TestAThenOfAGuest(t *testing.T) {
 		time.Sleep(time.Second)
 		require.EqualValues(t, 200, calls.Load())
 		require.Zero(t, n.CrashFunctions())
-		suspend.Then(context.Background(), q.AwaitOp(), n, func(int, error) { t.Error("a callback of a node that has crashed") })
+		suspend.Then(context.Background(), q.AwaitOp(), n, func(int, error) { t.Error("a callback of a crashed node has run") })
 		n.Crash()
 		q.Fill(1)
 		time.Sleep(time.Second)

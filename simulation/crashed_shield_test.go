@@ -70,7 +70,7 @@ func TestOldLifeActsInTheNew(t *testing.T) {
 		mu.Unlock()
 		_ = suspend.Sleep(ctx, 2*time.Hour)
 		if born != 0 || waited {
-			return errors.New("a task of the first life has started a task in the second, or slept an hour there")
+			return errors.New("a task of the first life has started a task in the second, or has slept there for an hour")
 		}
 		return nil
 	})
@@ -90,7 +90,7 @@ func TestCondInAGroupOfACrashedNode(t *testing.T) {
 	})
 }
 
-// The same with a fifo.Run in the task: the waiter has its lock again when the World unlocks it.
+// The same holds with a fifo.Run in the task: the waiter has its lock again when the World unlocks it.
 func TestCondInARunOfACrashedNode(t *testing.T) {
 	for _, ends := range []bool{false, true} { // whether the World locks it before
 		unlocked := false
@@ -114,7 +114,7 @@ func TestCondInARunOfACrashedNode(t *testing.T) {
 			mu.Unlock()
 			_ = suspend.Sleep(ctx, time.Second)
 			if !unlocked {
-				return errors.New("the waiter has not gone on")
+				return errors.New("the waiter has not continued")
 			}
 			return mu.LockContext(ctx)
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A node accepts a function, and crashes before the function begins. Whatever waits for the function learns of this.
+// A node accepts a function, and crashes before the function begins. Everything that waits for the function learns of this.
 func TestAFunctionThatACrashDrops(t *testing.T) {
 	never := func(context.Context) error { return errors.New("a crashed node has run a function") }
 	decorated := map[string]func(n *simulation.Node) suspend.Spawner{

@@ -135,7 +135,7 @@ func ExampleRun_bubble() {
 // bubble calls synctest.Test outside a test.
 func bubble(f func(t *testing.T)) { inTest(func(t *testing.T) { synctest.Test(t, f) }) }
 
-// inTest runs f once as a test, although the caller is no test.
+// inTest runs f once as a test, although the caller is not a test.
 func inTest(f func(t *testing.T)) {
 	var once sync.Once                     // RunTests runs a test as often as -count and -cpu say
 	skip := flag.Lookup("test.skip").Value // the name of the test must pass -skip

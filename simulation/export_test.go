@@ -60,7 +60,7 @@ func HostHere() (name string, boot int, guest bool) {
 	return name, boot, chance.Node() != 0
 }
 
-// Nodes reports whether the runtime knows the node of each goroutine.
+// Nodes reports whether the runtime records the node of each goroutine.
 var Nodes = chance.Nodes
 
 // Calm is the first step of Test.

@@ -72,7 +72,7 @@ func TestTail(t *testing.T) {
 	})
 }
 
-// The peers of a node that loses its power are not told.
+// The peers of a node that loses its power are not notified.
 func TestPowerOff(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		b := w.Node("b")
@@ -195,7 +195,7 @@ func TestBandwidthOfEachDirection(t *testing.T) {
 	})
 }
 
-// The notice that there is room takes a latency, too.
+// The notice that there is room also takes time to arrive.
 func TestRoomIsKnownLater(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := pair(ctx, w)

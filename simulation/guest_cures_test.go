@@ -217,8 +217,8 @@ func TestGuestFails(t *testing.T) {
 	}, simulation.TestOptions{Seeds: 1, InProcess: true, Options: simulation.Options{Guests: true}})
 }
 
-// The table has the output of Test for a guest that never ends, which does not run again, for a task that stops the World, for an
-// error, and for t.Fatalf.
+// The table has the output of Test for a guest that never ends, after which the World does not run again, for a task that stops
+// the World, for an error, and for t.Fatalf.
 func TestGuestMessages(t *testing.T) {
 	for how, want := range map[string]struct {
 		runs int

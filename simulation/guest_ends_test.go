@@ -85,7 +85,7 @@ func TestGuestHoldsAMutexOverARead(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, r.Err)
-	require.Equal(t, r.Level != "C", r.Ahead > 0) // there it is a wait like any other
+	require.Equal(t, r.Level != "C", r.Ahead > 0) // at level C it is a wait like any other
 	require.Equal(t, end, r.Elapsed)              // the clock of package time is up to date
 }
 
@@ -115,8 +115,8 @@ func TestGuestWaitsForAMutexInParts(t *testing.T) {
 	}
 }
 
-// A guest holds a mutex during a Sleep, and another guest waits for the mutex. This is ErrStuck, with the stacks. At level C it
-// works.
+// A guest holds a mutex during a Sleep, and another guest waits for the mutex. The run fails with ErrStuck and the stacks. At
+// level C it works.
 func TestGuestHoldsAMutexOverASleep(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -168,7 +168,7 @@ func TestGuestEnds(t *testing.T) {
 			return nil
 		}, simulation.ErrDeadlock, []string{"guests of a:", "guests of the World:", "chan receive"}},
 		"a computation that takes long because the machine is busy": {func(context.Context, *simulation.World) error {
-			for begun := chance.Nanotime(); time.Duration(chance.Nanotime()-begun) < 600*time.Millisecond; { // at most so much processor time
+			for begun := chance.Nanotime(); time.Duration(chance.Nanotime()-begun) < 600*time.Millisecond; { // at most this much processor time
 			}
 			return nil
 		}, nil, nil},
@@ -180,7 +180,7 @@ func TestGuestEnds(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil
 		}, simulation.ErrBusy, []string{"guests of a:", "guest_ends_test.go"}},
-		"a call of a task's": {func(ctx context.Context, w *simulation.World) error {
+		"a call for a task": {func(ctx context.Context, w *simulation.World) error {
 			_, err := w.Node("a").Dial(ctx, "tcp", "a:1")
 			return err
 		}, simulation.ErrForeign, []string{"its Host"}},
@@ -513,7 +513,7 @@ func TestGuestRequestsUnderWay(t *testing.T) {
 	}
 }
 
-// A guest that runs without end after the end of the run is reported for this run, behind the error of the run.
+// A guest that runs without end after the end of the run is reported for this run, after the error of the run.
 func TestGuestRunsOn(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -538,7 +538,7 @@ func TestGuestRunsOn(t *testing.T) {
 var outsideChannel = make(chan int)
 
 // A guest that waits for a variable of a package stops the clock of package time, which is an error that names the place. With the overlay
-// the clock goes on.
+// the clock continues.
 func TestGuestWaitsForAPackage(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return

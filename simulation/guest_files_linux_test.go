@@ -58,7 +58,7 @@ func check(err error) {
 	}
 }
 
-// crashes counts what look returns on a node after setup, and after the crash.
+// afterCrash counts what look returns on a node after setup, and after the crash.
 func afterCrash(t *testing.T, n int, o simulation.Options, crash func(n *simulation.Node), setup func(), look func() string) map[string]int {
 	came := map[string]int{}
 	withFiles(t, n, o, func(w *simulation.World) {
@@ -217,7 +217,7 @@ func TestGuestFilesAreReplaced(t *testing.T) {
 	}
 }
 
-// On a disk that keeps names, a sync of a new file keeps its name. This is also so for the FS of a node.
+// On a disk that keeps names, a sync of a new file keeps its name. The same holds for the FS of a node.
 func TestGuestFilesKeepTheirNames(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
 		came := afterCrash(t, 20, simulation.Options{KeepsNames: keeps}, (*simulation.Node).PowerOff, func() {
@@ -232,7 +232,7 @@ func TestGuestFilesKeepTheirNames(t *testing.T) {
 	}
 }
 
-// kill -9 releases the locks of the program, also if the program has mapped the file. A lock that is not free is waited for.
+// kill -9 releases the locks of the program, also if the program has mapped the file. A program waits for a lock that is not free.
 func TestGuestFilesAreLocked(t *testing.T) {
 	withFiles(t, 1, simulation.Options{}, func(w *simulation.World) {
 		n := w.Node("n")
@@ -354,7 +354,8 @@ func TestGuestFilesFail(t *testing.T) {
 	}
 }
 
-// A seed decides which files survive, and the trace is the same again. Goroutines of a node share its files in an order of the seed.
+// A seed decides which files survive, and a second run has the same trace. Goroutines of a node share its files in an order that the seed
+// decides.
 func TestGuestFilesAgain(t *testing.T) {
 	if !simulation.Nodes() {
 		return

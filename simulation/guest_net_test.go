@@ -21,7 +21,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// web is a server as it is: it has no listener of its own, and says who has called it.
+// web is an ordinary server: it has no listener of its own, and answers with the name of its caller.
 func web() {
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		from, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -74,7 +74,7 @@ func TestGuestNetHTTP(t *testing.T) {
 }
 
 // Programs of a World have their own patterns and their own connections, although they share the variables of net/http. A program that runs
-// again begins without both.
+// again begins with neither.
 func TestGuestNetPrograms(t *testing.T) {
 	if !simulation.Nodes() {
 		return
@@ -218,7 +218,7 @@ func TestGuestNetNames(t *testing.T) {
 		port, _ := net.LookupPort("tcp", "https")
 		require.Equal(t, 443, port)
 		_, err = net.LookupPort("tcp", "mysql")
-		require.Error(t, err, "the ports of this machine are not those of a World")
+		require.Error(t, err, "the ports of this machine do not belong to a World")
 		for _, look := range []func() error{
 			func() error { _, err := net.LookupHost("nobody"); return err },
 			func() error { _, err := net.LookupIP("nobody"); return err },
@@ -272,7 +272,7 @@ func TestGuestNetNames(t *testing.T) {
 	})
 }
 
-// names is a server for names that gives each name the address 10.9.9.9.
+// names is a name server that gives each name the address 10.9.9.9.
 func names(address string) {
 	p, err := net.ListenPacket("udp", address)
 	for buf := make([]byte, 512); err == nil; {

@@ -55,7 +55,7 @@ func TestGuestHere(t *testing.T) {
 }
 
 // With the overlay, a crash stops the goroutines of the node: none runs again, and no deferred function runs. Without it, they learn of the
-// crash by their context.
+// crash from their context.
 func TestGuestCrashStops(t *testing.T) {
 	if child, _ := apart(t, false); !child { // without the overlay, the crashed guests remain
 		return
@@ -117,7 +117,7 @@ func TestGuestCrashStops(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// A node that crashes itself does not return from Crash. Its guests count for nothing: the rest of the World is in a deadlock.
+// A node that crashes itself does not return from Crash. Its guests do not count: the rest of the World is in a deadlock.
 func TestGuestCrashItself(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return
@@ -143,7 +143,7 @@ func TestGuestCrashItself(t *testing.T) {
 	require.Equal(t, !simulation.Nodes(), strings.Contains(r.Err.Error(), "guests of a:"), r.Err)
 }
 
-// A lock of the process that a crashed node holds is named when another node waits for it.
+// A lock of the process that a crashed node holds is reported when another node waits for it.
 func TestGuestOrphanedLock(t *testing.T) {
 	if child, _ := apart(t, false); !child {
 		return

@@ -163,7 +163,8 @@ func TestGuestDraws(t *testing.T) {
 	require.Equal(t, times(false), times(true))
 }
 
-// Timers of one moment fire in the order of the seed, also with -race, where the runtime shuffles its queues: ten tickers of a second.
+// Timers of one moment fire in an order that the seed decides, also with -race, where the runtime shuffles its queues: ten tickers of a
+// second.
 func TestGuestTickers(t *testing.T) {
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {
 		for i := range 5 {

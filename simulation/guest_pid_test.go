@@ -9,7 +9,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// Badger writes its process id into a file, so the id of the machine would make each run another one.
+// Badger writes its process id into a file, so with the process id of the machine, each run would be different.
 func TestGuestPID(t *testing.T) {
 	if !simulation.Nodes() {
 		return

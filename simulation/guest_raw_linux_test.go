@@ -58,7 +58,7 @@ func TestGuestNetRawRead(t *testing.T) {
 		require.Equal(t, "fi", string(buf[:n]))
 		n, err = c.Read(buf)
 		require.NoError(t, err)
-		require.Equal(t, "rst", string(buf[:n]), "Read has what the call has left")
+		require.Equal(t, "rst", string(buf[:n]), "Read returns what the call has left")
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Second)))
 		require.ErrorContains(t, raw.Read(func(uintptr) bool { return false }), "i/o timeout")
 		require.NoError(t, c.Close())

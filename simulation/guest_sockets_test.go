@@ -22,7 +22,7 @@ import (
 
 // These tests need the overlay, with which package net uses the network of a node. simulation/overlay runs them.
 
-// onNode runs f on a node, with another node beside it, and requires that nothing is wrong.
+// onNode runs f on one of two nodes, and requires that nothing is wrong.
 func onNode(t *testing.T, f func(w *simulation.World)) {
 	t.Helper()
 	r := guests(t, func(_ context.Context, w *simulation.World) error {
@@ -51,7 +51,7 @@ func TestGuestNetIsThatOfThisMachine(t *testing.T) {
 
 var portNumber = regexp.MustCompile(`:\d\d+\b`)
 
-// sockets uses package net and returns what it has seen, without numbers of ports.
+// sockets uses package net and returns the results, without port numbers.
 func sockets(dir string) (seen []string) {
 	see := func(what string, values ...any) {
 		var b strings.Builder

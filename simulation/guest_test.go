@@ -21,7 +21,8 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// What is promised of guests, and where it is tested. Most have a mutant in internal/testrig/mutants, and the last ones in simulation/internal/chance.
+// These are the promises about guests, with their tests. Most of them have a mutant in internal/testrig/mutants, and the last ones in
+// simulation/internal/chance.
 //
 //	who a guest is, and its node                           TestGuestOrder, TestGuestPanics
 //	calls of a window are taken in by guest, also Log      TestGuestOrder
@@ -36,7 +37,7 @@ import (
 //	a crash, a dead Host, its network and its disk         TestGuestCrash, TestGuestDisk, TestGuestRuns
 //	the end of a run                                       TestGuestsLeft
 //	a panic names its guest                                TestGuestPanics
-//	a difference beside a Long window                      TestALongWindow
+//	a difference in a run with a Long window               TestALongWindow
 //	the outcome of a Dial in the trace                     TestGuestDials
 //
 // Traps:
@@ -45,7 +46,7 @@ import (
 //	an error of a dead disk makes programs panic           TestGuestDisk
 //	a sync.Pool keeps timers of an older bubble            TestGuestChance
 //	net.DefaultResolver is real                            TestGuestRuns: a name is looked up
-//	what is beside counts as runnable                      TestGuestBeside
+//	other goroutines count as runnable                     TestGuestBeside
 //	calls of the system before the run                     TestGuestBesideACall
 //	Gosched in a Long window                               TestALongWindow, TestGuestWaitsForAMutexInParts
 //	a guest may not wait for the lock of the driver        TestGuestRuns: a String in a Log locks

@@ -82,7 +82,7 @@ type resident struct {
 	h *Host // nil for main
 }
 
-// residents has the guests of all Worlds that are not over, by the id for chance.SetNode. An id is used once in a process.
+// residents holds the guests of all Worlds that are not over, by the id for chance.SetNode. An id is used once in a process.
 var residents struct {
 	idMap
 	last atomic.Uint32

@@ -108,7 +108,7 @@ func TestHistory(t *testing.T) {
 	}
 	require.Zero(t, failed(&counted, false))
 	require.NotZero(t, failed(&counted, true), "an addition is counted twice")
-	require.NotZero(t, failed(&linear.Model[int, string, int]{Step: counted.Step}, false), "what has failed was counted")
+	require.NotZero(t, failed(&linear.Model[int, string, int]{Step: counted.Step}, false), "a failed addition was counted")
 }
 
 // The addition of a client that has crashed may have been counted.

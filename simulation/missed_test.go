@@ -37,7 +37,7 @@ func TestFaultsThatHitNothing(t *testing.T) {
 		simulation.Test(t, main, simulation.TestOptions{Seeds: 3})
 	} else {
 		require.Contains(t, out, "the faults for crashd, linkd, lisener, pausd, skewd, slw had no effect")
-		require.Contains(t, out, "3 seeds, ", "it was told at the end")
+		require.Contains(t, out, "3 seeds, ", "the Test has run to its end")
 	}
 	var trace bytes.Buffer
 	r := simulation.Run(main, simulation.Options{Seed: 1, Trace: &trace})

@@ -126,7 +126,7 @@ func TestCloseReadDoesNotLeaveAWriterWithoutRoom(t *testing.T) {
 	})
 }
 
-// Like bytes, the end of a held direction and the notice of room break the connection.
+// If they are held, the end of a direction and the notice of room break the connection, as bytes do.
 func TestHeldNewsEndsAConnection(t *testing.T) {
 	eachSeed(t, func(ctx context.Context, t *testing.T, w *simulation.World) {
 		a, _ := pair(ctx, w)
@@ -209,7 +209,7 @@ func TestANativeSleepLetsNoSegmentOvertake(t *testing.T) {
 	}
 }
 
-// A node has an IP address beside its loopback addresses. Each may have a listener on the same port.
+// A node has an IP address besides its loopback addresses. Each may have a listener on the same port.
 func TestAddresses(t *testing.T) {
 	run(t, func(ctx context.Context, w *simulation.World) error {
 		a, b := w.Node("a"), w.Node("b")

@@ -72,7 +72,7 @@ func TestACrashedTaskLeavesItsQueue(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
 		var m mvar.MVar[int]
 		n := w.Node("n")
-		_ = n.Go(func() { _, _ = m.Take(ctx); t.Error("a task of a crashed node has gone on") })
+		_ = n.Go(func() { _, _ = m.Take(ctx); t.Error("a task of a crashed node has continued") })
 		_ = suspend.Sleep(ctx, 1)
 		got := 0
 		_ = w.Go(func() { got, _ = m.Take(ctx) })
@@ -182,7 +182,7 @@ func TestACrashOfAPausedNode(t *testing.T) {
 			_ = n.Go(func() { defer func() { ended++ }(); _ = suspend.Sleep(ctx, time.Second); waitForever() })
 		}
 		_ = suspend.Sleep(ctx, 1)
-		n.AfterFunc(time.Second, func() { t.Error("a timer of a crashed node") })
+		n.AfterFunc(time.Second, func() { t.Error("a timer of a crashed node has fired") })
 		n.Pause()
 		_ = suspend.Sleep(ctx, time.Minute)
 		n.Crash()

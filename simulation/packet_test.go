@@ -97,7 +97,7 @@ func TestPacketsThatAreLost(t *testing.T) {
 			harm()
 			require.Equal(t, 0, arrive("b:53"))
 			w.Heal()
-			require.Equal(t, 1, arrive("b:53"), "what was lost does not come")
+			require.Equal(t, 1, arrive("b:53"), "lost datagrams do not arrive")
 		}
 		link.Hold("b")
 		require.Equal(t, 1, arrive("b:53"))

@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Whatever a node sends to a node that has lost its power, the connection fails in the end.
+// No matter what a node sends to a node that has lost its power, the connection eventually fails.
 func TestPowerOffBreaksEachConnection(t *testing.T) {
 	closes := func(a net.Conn) { _ = a.(interface{ CloseWrite() error }).CloseWrite() }
 	fills := func(a net.Conn) {

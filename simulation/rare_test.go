@@ -44,7 +44,7 @@ func TestSometimes(t *testing.T) {
 	}
 	(*simulation.World)(nil).Sometimes("nowhere", true)
 
-	// The trace has the first time that each place in the code reaches a mark.
+	// The trace records the first time that each place in the code reaches a mark.
 	var trace bytes.Buffer
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		w.Always(func() error { w.Sometimes("after a step", true); return nil })
@@ -58,7 +58,7 @@ func TestSometimes(t *testing.T) {
 	require.NotContains(t, trace.String(), "not yet")
 }
 
-// A name is on in some runs, and there it is rarely true. This depends on the seed, but not on other names.
+// In some runs a name is on, and then it is rarely true. This depends on the seed, but not on other names.
 func TestBuggify(t *testing.T) {
 	require.False(t, (*simulation.World)(nil).Buggify("nowhere"))
 	on, both, calls := 0, 0, 0
@@ -97,7 +97,7 @@ func TestBuggify(t *testing.T) {
 	require.InDelta(t, 10, float64(calls)/float64(on), 3)
 }
 
-// Guests can use both, and a second run is the same.
+// Guests can use Buggify and Sometimes, and a second run is the same.
 func TestGuestMarks(t *testing.T) {
 	var first [2]string
 	simulation.Test(t, func(_ context.Context, w *simulation.World) error {

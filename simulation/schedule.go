@@ -197,7 +197,7 @@ func (w *World) tearDown() {
 		w.err = foreign // main's error may wrap ErrForeign, too, but does not contain the stack
 	}
 	endTasks(w, w.hosts...)
-	for _, h := range w.hosts { // no task is left that could end a wait under a Shield
+	for _, h := range w.hosts { // no task that could end a wait under a Shield is left
 		for n := h.tasks.First(); n != nil; n = n.Next() {
 			n.Value.Unshield()
 		}

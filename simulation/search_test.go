@@ -48,12 +48,12 @@ func TestGuided(t *testing.T) {
 	require.Contains(t, test("plain"), "500 seeds, ")
 	found := regexp.MustCompile(`seed (\S+): all came`).FindStringSubmatch(test("guided"))
 	require.NotNil(t, found)
-	require.Contains(t, found[1], "-", "it is no seed that is run from its beginning")
+	require.Contains(t, found[1], "-", "the run is named with a fork, and does not start from the beginning")
 	require.Contains(t, test("guided", "BRAID_JOBS=4"), found[0])
 	require.Contains(t, test("guided", "BRAID_SEED="+found[1]), found[0])
 	require.Contains(t, test("plain", "BRAID_JOBS=3"), "500 seeds, ")
 	require.Contains(t, test("guided", "BRAID_JOBS=0"), "BRAID_JOBS=0 is not a number of jobs")
-	require.Contains(t, test("errorf", "BRAID_JOBS=2"), "in this run or one of the 31 runs after it: with BRAID_JOBS=1 the output shows in which")
+	require.Contains(t, test("errorf", "BRAID_JOBS=2"), "in this run or one of the 31 runs after it: with BRAID_JOBS=1 the output shows which")
 }
 
 // After a fork, all randomness differs: that of the order, of Rand, of RandOf and of Buggify.

@@ -226,7 +226,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// In a bubble, package time is virtual to the nanosecond, beside the World's own timers.
+// In a bubble, package time is virtual to the nanosecond, and so are the World's own timers.
 func TestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := simulation.Run(func(ctx context.Context, w *simulation.World) error {

@@ -77,7 +77,7 @@ func TestTimersOfOneMomentStarveNoTask(t *testing.T) {
 	require.Less(t, r.Steps, 20)
 }
 
-// A run that fails only the second time is no success, and neither is one that panics.
+// A run that fails only the second time is not a success, and neither is one that panics.
 func TestCheckSeesTheEndOfTheSecondRun(t *testing.T) {
 	for _, end := range []func() error{
 		func() error { return errBroken },
@@ -277,7 +277,7 @@ func TestANativeWaitEndsTheRun(t *testing.T) {
 	require.False(t, <-completed)
 }
 
-// A connection that outlives its World has no effect any more. A pool in a package variable may have such connections.
+// A connection that outlives its World no longer has any effect. A pool in a package variable may have such connections.
 func TestAConnectionOfAnEarlierSeed(t *testing.T) {
 	for _, forbidden := range []bool{false, true} {
 		var old interface{ Write([]byte) (int, error) }

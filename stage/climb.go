@@ -48,7 +48,7 @@ type Climb struct {
 // the result in its Stats.
 func (c *Climb) Reason() string { return c.reason }
 
-// A rest has the figures since the last measurement. Only the windows in which the queue was empty at some time count for elapsed.
+// A rest holds the figures since the last measurement. Only the windows in which the queue was empty at some time count for elapsed.
 type rest struct {
 	elapsed         float64
 	used            float64 // handler-seconds

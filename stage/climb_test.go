@@ -161,7 +161,7 @@ func TestClimbNarrowsAtRest(t *testing.T) {
 	}
 }
 
-// A few tasks say nothing about the width, so it stays as it is, for a burst that may come.
+// A few tasks give no information about the width, so it stays as it is, for a possible burst.
 func TestClimbKeepsASmallWidth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := offer(t, 0.05, time.Minute, 10*time.Second, stage.Options{Width: 16, Queue: 160, Limit: &stage.Climb{}})
@@ -243,7 +243,8 @@ func TestClimbThroughAnOutage(t *testing.T) {
 	}
 }
 
-// A stage that refuses tasks while its queue is often empty becomes wider. If it then refuses as many, it becomes narrower again.
+// A stage that refuses tasks while its queue is often empty becomes wider. If it then refuses as many tasks as before, it becomes narrower
+// again.
 func TestClimbGivesBack(t *testing.T) {
 	climb := &stage.Climb{}
 	second := func(width, refused int) (to int) {

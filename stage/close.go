@@ -33,7 +33,7 @@ func Shutdown(ctx context.Context, stages ...Closer) error {
 // many handlers still run and how many wait for another stage. Shutdown does not wait for these handlers.
 //
 // A second Shutdown waits in the same way. Shutdown returns nil although tasks were given up, if it was a Close, or another Shutdown, that
-// gave them up before or beside it: only the call that gives tasks up says so, and OnFail hears of each task. If a handler of the stage
+// gave them up before it or in parallel: only the call that gives tasks up says so, and OnFail gets each task. If a handler of the stage
 // calls Shutdown, the call waits for that handler, until ctx is done.
 func (s *Stage[In, Out]) Shutdown(ctx context.Context) error {
 	s.refuseNew()
@@ -122,7 +122,7 @@ func (s *Stage[In, Out]) giveUpAll(gone []item[In, Out]) {
 	}
 }
 
-// waitEmpty waits until no accepted task is left in the stage. It is no generic function, so that the compiler does not repeat the
+// waitEmpty waits until no accepted task is left in the stage. It is not a generic function, so that the compiler does not repeat the
 // wait for each type of stage.
 func (c *core) waitEmpty(ctx context.Context) error {
 	_, err := suspend.Wait[struct{}](ctx, draining{c})

@@ -20,8 +20,8 @@ import (
 )
 
 // TestConservation sends tasks through pipes on four schedulers, and on all of them at once, with cancellations, retries,
-// rejections, and a close for each ten thousand tasks. It checks the figures all the time: each accepted task has one fate, and
-// its caller is told. BRAID_TASKS is the number of accepted tasks; a hundred million take a quarter of an hour.
+// rejections, and a close for each ten thousand tasks. It checks the figures all the time: each accepted task has one fate,
+// which its caller learns. BRAID_TASKS is the number of accepted tasks; a hundred million take a quarter of an hour.
 func TestConservation(t *testing.T) {
 	n := conservationTasks()
 	defer schedtest.Within(t, 10*time.Minute+time.Duration(n)*100*time.Microsecond)()
@@ -70,7 +70,7 @@ func TestConservation(t *testing.T) {
 	report()
 	for i, row := range rows {
 		if row.closes == 0 || row.cancelled == 0 || row.retried == 0 || row.failed == 0 {
-			t.Errorf("row %d has not seen all: %s", i, row)
+			t.Errorf("row %d has not seen every outcome: %s", i, row)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 				ctx, cancel := context.WithTimeout(bg, 10*time.Second)
 				_, err := f.Await(ctx)
 				cancel()
-				t.Errorf("a task was not told when Close returned, but then: %v", err)
+				t.Errorf("a task had no result when Close returned, but later: %v", err)
 			}
 		}
 	}

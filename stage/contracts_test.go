@@ -121,14 +121,14 @@ func TestSamplesAddUp(t *testing.T) {
 		st := s.Stats()
 		holds(t, st)
 		require.Positive(t, st.Late)
-		require.InDelta(t, float64(st.Completed+st.Failed), done, 20, "but for the window that is not over")
+		require.InDelta(t, float64(st.Completed+st.Failed), done, 20, "except for the window that is not over")
 		require.InDelta(t, float64(st.Failed), failed, 20)
 		require.InDelta(t, float64(st.Dropped), dropped, 20)
 		require.InDelta(t, float64(st.Rejected+st.Late), refused, 60)
 	})
 }
 
-// The upper bound of a bucket is at least any duration in it.
+// No duration in a bucket exceeds the upper bound of the bucket.
 func TestBucketsHoldTheirDurations(t *testing.T) {
 	for d := int64(1); d < int64(100*time.Hour); d = d*9/8 + 1 {
 		h := stage.HistogramOf([]int64{d})

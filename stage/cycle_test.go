@@ -123,7 +123,7 @@ func TestCycleOfDos(t *testing.T) {
 // names the stages. The other Dos continue.
 func TestCrossingDos(t *testing.T) {
 	for name, c := range map[string]struct {
-		stages, far int // each root needs a slot of the root that is so many stages further
+		stages, far int // each root needs a slot of the root that is this many stages further
 		o           stage.Options
 		batch       bool
 	}{
@@ -222,7 +222,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 	})
 }
 
-// The same with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
+// The same holds with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
 func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]
@@ -294,10 +294,10 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 		f, err := a.Begin(bg, 1)
 		require.NoError(t, err)
 		time.Sleep(1600 * time.Millisecond)
-		require.Equal(t, 1, a.Stats().Handlers, "the second try runs on")
+		require.Equal(t, 1, a.Stats().Handlers, "the second try continues")
 		require.NoError(t, a.Submit(bg, 0))
 		synctest.Wait()
-		require.Equal(t, 1, a.Stats().Waiting, "it is the only one that runs")
+		require.Equal(t, 1, a.Stats().Waiting, "it is the only handler that runs")
 		require.NoError(t, stage.Shutdown(bg, a, b))
 		_, err = f.Await(bg)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "of a child")
@@ -314,7 +314,7 @@ func TestLentSlotIsGivenBack(t *testing.T) {
 	})
 }
 
-// If a handler cancels one Do after another, one handler of its stage runs beside it, and not one for each Do.
+// If a handler cancels one Do after another, one other handler of its stage runs, and not one for each Do.
 func TestCancelledDosShareTheLentSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stage.Stage[int, int]
@@ -506,7 +506,7 @@ func (x *crossing) cross() {
 	close(x.hold)
 }
 
-// narrow lets k call Do while a has two slots, of which h holds one, and then takes the other slot away.
+// narrow lets k call Do while a has two slots, one of which h holds, and then takes the other slot away.
 func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 	x.begin(x.b, "k")
 	x.begin(x.a, "h")
@@ -518,7 +518,7 @@ func (x *crossing) narrow(f stage.Flow[string, int], beside string) {
 }
 
 // A cycle is also found if no handler completes it by a wait: a task moves to the next stage of a Pipe or is tried again, the
-// stage becomes narrower, or a handler ends whose slot is gone. The task of the Do that fails is a failure, and is reported to
+// stage becomes narrower, or a handler whose slot is gone ends. The task of the Do that fails is a failure, and is reported to
 // OnFail.
 func TestCrossingDosCompletedByATask(t *testing.T) {
 	one, two := stage.Options{Width: 1, Queue: 4}, stage.Options{Width: 2, Queue: 4}

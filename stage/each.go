@@ -22,14 +22,14 @@ type EachOptions struct {
 // over an Each stops at the first failed task. For a sequence that cannot fail, see scope.Lift.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. After an error of in, Each stops
-// feeding, yields the answers of the tasks in flight, and yields last an error that wraps ErrInput and the error of in. The value beside
-// the error is dropped. When ctx is done, Each stops feeding, yields the tasks in flight with their errors, and yields the cancellation
-// error last, unless in has failed.
+// feeding, yields the answers of the tasks in flight, and yields last an error that wraps ErrInput and the error of in. The value that
+// comes with the error is dropped. When ctx is done, Each stops feeding, yields the tasks in flight with their errors, and yields the
+// cancellation error last, unless in has failed.
 //
 // The sequence runs in a task of its own, on the scheduler of the caller. It advances while the caller waits, and is at most one value
-// ahead of the tasks. If an answer exists before the next value does, in runs beside the loop body. When the iteration ends, in ends
-// as in scope.Stream; until then, an in that has failed waits in its yield. As in scope.Stream, in must not wait for anything that
-// only the caller can give it, such as a slot of the stage whose handler ranges over the result. A panic or runtime.Goexit of in
+// ahead of the tasks. If an answer exists before the next value does, in runs in parallel with the loop body. When the iteration ends,
+// in ends as in scope.Stream; until then, an in that has failed waits in its yield. As in scope.Stream, in must not wait for anything
+// that only the caller can give it, such as a slot of the stage whose handler ranges over the result. A panic or runtime.Goexit of in
 // continues in the caller.
 func Each[In, Out any](ctx context.Context, f Flow[In, Out], in iter.Seq2[In, error], o EachOptions) iter.Seq2[Out, error] {
 	if o.Window <= 0 {

@@ -92,7 +92,7 @@ func TestFlows(t *testing.T) {
 				require.Equal(t, 2, v)
 				_, err = second.Await(late)
 				require.Equal(t, errOops, err)
-				for i := range 5 { // the room is free when the result is there
+				for i := range 5 { // the room is free when the result arrives
 					v, err := f.Do(bg, i)
 					require.NoError(t, err)
 					require.Equal(t, 2*i, v)
@@ -138,7 +138,7 @@ type spawners []suspend.Spawner
 
 func (s spawners) Go(f func()) error { return s[0].Go(f) }
 
-// An input is not kept after its task, whatever way the task took.
+// An input is not kept after its task, whichever way the task took.
 func TestNothingIsKept(t *testing.T) {
 	type large struct{ _ [1 << 16]byte }
 	s := stage.New("s", func(_ context.Context, p *large) (*large, error) { return p, nil }, stage.Options{Queue: 4})

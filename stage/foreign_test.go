@@ -61,7 +61,7 @@ func TestAKeyThatPanics(t *testing.T) {
 	require.True(t, returns(func() {
 		_, err := s.Do(bg, 1)
 		require.ErrorIs(t, err, errOops)
-	}), "the task has failed, and its Do is not answered: %s", brief(s.Stats()))
+	}), "the task has failed, but its Do has not returned: %s", brief(s.Stats()))
 }
 
 func TestAContextThatPanics(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAContextThatPanics(t *testing.T) {
 	})
 	st, l := s.Stats(), leaf.s.Stats()
 	close(leaf.let)
-	require.True(t, ok, "the task has failed, and its Do is not answered: %s; leaf: %s", brief(st), brief(l))
+	require.True(t, ok, "the task has failed, but its Do has not returned: %s; leaf: %s", brief(st), brief(l))
 }
 
 // A bounded scheduler refuses tasks while it is full.

@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/stage"
 )
 
-// Retries do not exceed the bound: a Do on its caller also needs room.
+// Retries do not exceed the bound: a Do that runs on its caller needs room, too.
 func TestInlineKeepsTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, n int) (int, error) {
@@ -54,7 +54,7 @@ func TestLentDoWithARetry(t *testing.T) {
 	}), "a Do in its own slot waits for itself: %+v", brief(s.Stats()))
 }
 
-// The same rule in a stage of batches.
+// The same rule holds in a stage of batches.
 func TestLentDoInABatch(t *testing.T) {
 	var s *stage.Stage[int, int]
 	s = stage.NewBatch("s", func(ctx context.Context, in, out []int) (err error) {
@@ -117,7 +117,7 @@ func TestInlineOnFailDoesNotReturn(t *testing.T) {
 	}
 }
 
-// A caller for whom an inline Do makes room is resumed at that time.
+// A caller that waits is resumed when an inline Do makes room.
 func TestTheWaitOfAnOutsider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue})
@@ -134,7 +134,7 @@ func TestTheWaitOfAnOutsider(t *testing.T) {
 	})
 }
 
-// The time of each Do on its caller is measured: fifteen of a second after a short one.
+// The time of each Do on its caller is measured: here fifteen Dos of a second each follow a short one.
 func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})
@@ -153,7 +153,7 @@ func TestTheServiceTimeOfInlineTasks(t *testing.T) {
 	})
 }
 
-// A Do of a second after short ones counts once.
+// A Do of a second that follows short ones counts once.
 func TestOneSlowInlineTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stage.New("s", func(_ context.Context, ns int) (int, error) { time.Sleep(time.Duration(ns)); return 0, nil }, stage.Options{})

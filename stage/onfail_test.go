@@ -292,7 +292,7 @@ func TestABatchEndsItsTasksTwice(t *testing.T) {
 	})
 }
 
-// The OnFail of a batch stage must not have the slot of an earlier stage of the same pool.
+// The OnFail of a batch stage must not run in the slot of an earlier stage of the same pool.
 func TestAStaleSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := stage.NewPool("p", 2, nil)

@@ -89,7 +89,7 @@ func TestARetryFillsABatch(t *testing.T) {
 	})
 }
 
-// A Shutdown does not wait for further tasks of a batch. One that cuts off leaves no task behind.
+// A Shutdown does not wait for further tasks of a batch. A Shutdown that cuts tasks off leaves none of them behind.
 func TestGatherAndClose(t *testing.T) {
 	for name, cut := range map[string]bool{"drained": false, "cut off": true} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestGatherAndClose(t *testing.T) {
 				require.NoError(t, b.s.Submit(bg, 2))
 				synctest.Wait()
 				require.Empty(t, b.sizes)
-				require.Zero(t, b.s.Stats().Handlers, "it has no slot meanwhile")
+				require.Zero(t, b.s.Stats().Handlers, "the batch has no slot meanwhile")
 				start := time.Now()
 				if cut {
 					done, cancel := context.WithCancel(bg)
@@ -213,8 +213,8 @@ func TestGatherByTheClockOfTheScheduler(t *testing.T) {
 	require.NoError(t, b.s.Shutdown(bg))
 }
 
-// Tasks begin at the given Rate, one at a time or in Bursts, however many wait. A task that is not begun does not count for the
-// Rate.
+// Tasks begin at the given Rate, one at a time or in Bursts, however many wait. A task that is not begun does not count towards
+// the Rate.
 func TestRate(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {
@@ -258,7 +258,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A pause is not made up for, except for Burst.
+// After a pause, no more than Burst tasks begin at once.
 func TestRateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
@@ -276,7 +276,7 @@ func TestRateAfterAPause(t *testing.T) {
 	})
 }
 
-// The Rate also applies to Dos and to each try. A Do whose task is late is shed, and does not count for the Rate.
+// The Rate also applies to Dos and to each try. A Do whose task is late is shed, and does not count towards the Rate.
 func TestRateOfDosAndTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0

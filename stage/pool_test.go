@@ -110,7 +110,7 @@ func TestNarrowerStageTakesNoWorker(t *testing.T) {
 		b := hold(stage.Options{Pool: p, Width: 1})
 		require.NoError(t, b.s.Submit(bg, 1))
 		synctest.Wait()
-		require.Len(t, b.begun, 1, "there is a permit, and nobody comes")
+		require.Len(t, b.begun, 1, "a permit is free, and nobody takes it")
 		b.close(t)
 		a.close(t)
 	})
@@ -245,7 +245,7 @@ func TestPoolWaitsForWhatItCutsOff(t *testing.T) {
 	}
 }
 
-// Either a function or its withdrawal is called, exactly one of them, whenever the context ends.
+// Exactly one of the function and its withdrawal is called, whenever the context ends.
 func TestPoolWithdrawsOrRuns(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, on suspend.Spawner) {
 		p := stage.NewPool("p", 2, on)

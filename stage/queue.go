@@ -7,7 +7,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A queue has the numbers of the tasks that are in a stage, and its end.
+// A queue holds the numbers of the tasks that are in a stage, and its end.
 //
 // Invariant: the stage is in pool.loaded if a task is queued. (The converse may fail: p.nextStage removes a stage without queued tasks.)
 // Invariant: pool.waiting and pool.delayed are the sums of the fields waiting and delayed of the pool's stages.

@@ -70,7 +70,7 @@ func TestSubmitIsForTheWayInOnly(t *testing.T) {
 		require.NoError(t, s.Shutdown(bg))
 		require.EqualValues(t, 1, s.Stats().Completed)
 		require.ErrorIs(t, s.Submit(ctx, 1), context.Canceled)
-		require.EqualValues(t, 1, s.Stats().Arrived, "a done context is no arrival")
+		require.EqualValues(t, 1, s.Stats().Arrived, "a Do with a done context does not count as an arrival")
 	})
 }
 
@@ -225,7 +225,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A retry keeps its place in the bound while it is delayed, and then goes to the front of the queue.
+// A retry still counts for the bound while it is delayed, and then goes to the front of the queue.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -349,7 +349,7 @@ func TestACutReleasesTheScheduler(t *testing.T) {
 	require.Less(t, time.Since(start), time.Minute)
 }
 
-// In whatever way a handler ends, its slot is returned, and the end is reported once.
+// However a handler ends, its slot is returned, and the end is reported once.
 func TestHandlersThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen any
@@ -720,7 +720,7 @@ func TestInlinePanicEndsTheProcess(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestInlinePanicEndsTheProcess$")
 	cmd.Env = append(os.Environ(), "BRAID_INLINE_PANIC=1")
 	out, err := cmd.CombinedOutput()
-	require.Error(t, err, "the process has gone on: %s", out)
+	require.Error(t, err, "the process has continued: %s", out)
 	require.Contains(t, string(out), "from a handler")
 	require.Contains(t, string(out), "TestInlinePanicEndsTheProcess", "the stack of the handler is missing")
 }

@@ -100,7 +100,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 				return n, nil
 			}, stage.Options{Width: 8})
 			fed, most := 0, 0
-			var seen atomic.Int64 // the input runs beside the body of the loop
+			var seen atomic.Int64 // the input runs in parallel with the body of the loop
 			in := func(yield func(int, error) bool) {
 				for n := range 100 {
 					fed++
@@ -115,7 +115,7 @@ func TestEachWindowCountsAnswersThatWait(t *testing.T) {
 				seen.Add(1)
 			}
 			require.EqualValues(t, 100, seen.Load())
-			require.LessOrEqual(t, most, 5, "four, and the one that is being fed")
+			require.LessOrEqual(t, most, 5, "four, and the value that is being passed in")
 			require.NoError(t, s.Shutdown(bg))
 		})
 	}
@@ -182,7 +182,7 @@ func TestClimbIsWorthIt(t *testing.T) {
 		sample := func(width int) int {
 			return climb.Update(stage.Sample{Width: width, Busy: width, MinQueue: 10, Done: 1000, Elapsed: time.Duration(1000 / rates[width] * float64(time.Second)), Service: 10 * time.Millisecond})
 		}
-		require.Equal(t, 40, sample(40), "the first window is thrown away")
+		require.Equal(t, 40, sample(40), "the first window is discarded")
 		require.Equal(t, 50, sample(40), "a quarter wider")
 		require.Equal(t, 50, sample(50), "thrown away")
 		if to := sample(50); c.take {
@@ -238,7 +238,7 @@ func TestReplicasTakeTheShortest(t *testing.T) {
 			require.NoError(t, r.Submit(bg, i))
 			synctest.Wait()
 		}
-		require.Equal(t, [3]int32{2, 1, 1}, [3]int32{at[0].Load(), at[1].Load(), at[2].Load()}, "the first of the shortest")
+		require.Equal(t, [3]int32{2, 1, 1}, [3]int32{at[0].Load(), at[1].Load(), at[2].Load()}, "the first of the replicas with the fewest tasks")
 		close(let)
 		require.NoError(t, errors.Join(r.Shutdown(bg)))
 	})
@@ -291,7 +291,7 @@ func TestEachYieldsWhatIsReady(t *testing.T) {
 	}
 }
 
-// The iteration ends at once, even if its input waits for a long time and does not know ctx.
+// The iteration ends at once, even if its input waits for a long time and does not use ctx.
 func TestEachEndsWithoutItsInput(t *testing.T) {
 	for _, how := range []string{"break", "panic", "ctx"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestEachOfAnInputThatFails(t *testing.T) {
 						}
 					}
 					if yield(7, oops) {
-						t.Error("goes on after its error")
+						t.Error("continues after its error")
 					}
 				}
 				var got []int

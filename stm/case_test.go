@@ -16,7 +16,7 @@ import (
 
 // These tests are about the cost of a case, and about long cases, which must not starve.
 
-// A disturber has two writers. Its method disturb returns once both have committed since, or wait for the elder.
+// A disturber has two writers. Its method disturb returns once both have committed after the call, or wait for the elder.
 type disturber struct {
 	vars    []stm.Var[int]
 	commits [2]atomic.Int64
@@ -51,7 +51,7 @@ func (d *disturber) end() {
 	d.writers.Wait()
 }
 
-// A case reads 10,000 Vars beside two writers, and is performed by its eleventh run at the latest.
+// A case reads 10,000 Vars while two writers commit, and is performed by its eleventh run at the latest.
 func TestALongCaseDoesNotStarve(t *testing.T) {
 	require.Equal(t, 10, stm.Patience, "as the docs say")
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {

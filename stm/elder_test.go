@@ -63,6 +63,6 @@ func TestElderForGood(t *testing.T) {
 		}
 	}
 	if n := stm.ReadStats().Elders - before; n != 1 {
-		t.Errorf("elder %d times in 100 Selects of which one was made vain", n)
+		t.Errorf("elder %d times in 100 Selects, of which one was made to fail", n)
 	}
 }

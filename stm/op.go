@@ -5,7 +5,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Op returns the transaction f as an operation: a case of a suspend.Select beside others, or an argument of suspend.Then,
+// Op returns the transaction f as an operation: a case of a suspend.Select alongside others, or an argument of suspend.Then,
 // suspend.Choose or suspend.Map. The case is ready if f does not return Retry. The writes of f take effect atomically with
 // the choice of the case, and a case that is not chosen writes nothing. If f returns Retry, the case waits until a Var that
 // f has read changes, and then runs f again. If f returns another error, the case is ready, and this error is its Result.

@@ -36,7 +36,7 @@ func TestASeedRepeatsTransactions(t *testing.T) {
 		require.Equal(t, hash[0], hash[1], "seed %d", seed)
 		hashes[hash[0]] = true
 	}
-	require.Greater(t, len(hashes), int(seeds)/2, "most seeds do the same")
+	require.Greater(t, len(hashes), int(seeds)/2, "most seeds have the same steps")
 }
 
 func transfers(ctx context.Context, w *simulation.World) error {

@@ -24,7 +24,7 @@
 // # Which function
 //
 // Atomically and Do run a transaction, and wait if it returns Retry. Try never waits. Op turns a transaction into a case of
-// suspend.Select, beside other cases such as a receive, a lock or a timeout. OrElse tries alternatives until one does not
+// suspend.Select, together with other cases such as a receive, a lock or a timeout. OrElse tries alternatives until one does not
 // return Retry.
 //
 // Transactions compose, unlike locks: a transaction may call several functions that take a *Tx, and their effects are

@@ -283,7 +283,7 @@ func TestCancelBetweenTwoRuns(t *testing.T) {
 		require.Equal(t, 1, v.Load())
 
 		ctx, cancel = context.WithCancel(bg)
-		require.NoError(t, stm.Atomically(ctx, func(tx *stm.Tx) error { cancel(); return add(&v, 1)(tx) }), "nothing was in its way")
+		require.NoError(t, stm.Atomically(ctx, func(tx *stm.Tx) error { cancel(); return add(&v, 1)(tx) }), "no other transaction conflicts with it")
 	})
 }
 
@@ -333,7 +333,7 @@ func TestATransactionInsideATransactionPanics(t *testing.T) {
 	})
 }
 
-// A callback must not suspend either, but it is no transaction.
+// A callback must not suspend either, but it is not a transaction.
 func TestTryInACallback(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var v stm.Var[int]
@@ -363,7 +363,7 @@ func TestTxAfterItsEndPanics(t *testing.T) {
 	})
 }
 
-// A conflict unwinds f. If f recovers the panic, the run is dropped all the same.
+// A conflict unwinds f. If f recovers the panic, the run is dropped anyway.
 func TestADoomedRunStaysDoomed(t *testing.T) {
 	on(t, func(t *testing.T) {
 		var x, y stm.Var[int]
@@ -392,7 +392,7 @@ func TestADoomedRunStaysDoomed(t *testing.T) {
 	})
 }
 
-// ways has the ways to perform a transaction: by itself, and as a case of a Select beside a case that is never ready.
+// ways lists the ways to perform a transaction: by itself, and as a case of a Select whose other case is never ready.
 var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	"by itself": stm.Atomically,
 	"as a case": func(ctx context.Context, f func(tx *stm.Tx) error) error {
@@ -406,7 +406,7 @@ var ways = map[string]func(ctx context.Context, f func(tx *stm.Tx) error) error{
 	},
 }
 
-// A long transaction among short ones commits, because the short ones wait for it in the end.
+// A long transaction among short ones commits, because the short ones eventually wait for it.
 func TestTheElderCommits(t *testing.T) {
 	for way, atomically := range ways {
 		schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {

@@ -365,7 +365,7 @@ func TestANewContextCostsNothingMore(t *testing.T) {
 			before = stop
 		})
 		if waiting > making {
-			t.Errorf("%v allocations, and %v to make the context", waiting, making)
+			t.Errorf("%v allocations for the wait, and %v for the context", waiting, making)
 		}
 		ended = true
 		_, _ = m.TryTake() // for a waiting Take

@@ -43,7 +43,7 @@
 //
 // A sequence of values that may end early is an iter.Seq2 of values and errors, such as chanx.Chan.All and scope.Stream return. A
 // value has a nil error. After a clean end, such as a Close, the loop ends. If the sequence ends for another reason, the reason is
-// the error of the last pair, beside a zero value. A loop over such a sequence must look at the error. In stage.Each, pairs before the
+// the error of the last pair, with a zero value. A loop over such a sequence must look at the error. In stage.Each, pairs before the
 // last may have errors, too, namely the errors of tasks that have failed.
 //
 // [Err] returns the cancellation error of a context that has ended. The packages of this module share the errors [ErrClosed],

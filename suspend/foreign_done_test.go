@@ -35,7 +35,7 @@ func TestDoneIsAskedForUnderNoGuard(t *testing.T) {
 		go func() { m.TryRead(); close(used) }()
 		<-used
 	}}
-	for range 2 { // the first wait with a context takes another path than the second
+	for range 2 { // the first wait with a context takes a different path from the second
 		schedtest.OnFIFO(t, func(*fifo.Scheduler) {
 			take, quit := suspend.CaseOf(m.TakeOp()), suspend.CaseOf(suspend.Done(c))
 			if won, err := suspend.TrySelect(c, take, quit); won != nil || err != nil {

@@ -138,7 +138,7 @@ func TestRemoveAfterAnErrorOnGoroutines(t *testing.T) {
 	}
 }
 
-// The same if some waiters learn inside block that they have failed. Each has a queue of its own.
+// The same holds if some waiters learn inside block that they have failed. Each has a queue of its own.
 func TestRemoveAfterAFailureInBlock(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	failed := errors.New("failed")

@@ -54,7 +54,7 @@ func (b *binding) shield(f func()) {
 	}()
 	f()
 	b.shields &^= own
-	if by := b.lender(); by != nil { // in a Pull, another task than before, or none
+	if by := b.lender(); by != nil { // in a Pull, possibly a different task, or none
 		by.exitIfKilled()
 	}
 }

@@ -142,7 +142,7 @@ func TestNothingIsKeptOfWhatWasLeftBehind(t *testing.T) {
 
 var bg2, _ = context.WithCancel(context.Background())
 
-// When a task has ended, in whatever way, its goroutine is not bound any more.
+// When a task has ended, its goroutine is no longer bound, however the task ended.
 func TestNoBindingIsLeftBehind(t *testing.T) {
 	bound, away := suspend.Bindings()
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})

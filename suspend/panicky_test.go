@@ -14,8 +14,8 @@ import (
 )
 
 // Any one call of a context's method may panic, in a wait that is then resumed or cancelled. No waiter may stay queued, no guard
-// may stay locked, the continuation must run, and the job must be awaited. Otherwise a Select leaves its cases in their queues,
-// or a semaphore grants no more permits.
+// may stay locked, the continuation must run, and the job must be awaited. Otherwise a Select could leave its cases in their
+// queues, or a semaphore could stop granting permits.
 func TestAContextThatPanics(t *testing.T) {
 	ops := map[string]func(ctx context.Context, l *line){
 		"Wait": func(ctx context.Context, l *line) {

@@ -26,7 +26,7 @@ func Point() {
 }
 
 // looked is a Point between the look at a context of package cancel, which has not ended, and the operation: the context may end in
-// between, and the operation may succeed all the same. The result is false, which says that ctx had not ended.
+// between, and the operation may succeed anyway. The result is false, which says that ctx had not ended.
 //
 //go:noinline
 func looked(ctx context.Context) (ended bool) {

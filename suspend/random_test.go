@@ -26,7 +26,7 @@ func TestRandom(t *testing.T) {
 	require.NotEqual(t, draw(), draw())
 }
 
-// A jitter that a simulation repeats.
+// The jitter is the same each time a simulation repeats a run.
 func ExampleRandom() {
 	for range 2 {
 		_ = random.New(random.Options{Seed: 1}).Run(context.Background(), func(context.Context) error {

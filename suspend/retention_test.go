@@ -127,7 +127,7 @@ func TestNothingIsRetained(t *testing.T) {
 	}
 }
 
-// When a wait or its task has ended, in whatever way, the context has no registration for it.
+// When a wait or its task has ended, the context has no registration for it, however it ended.
 func TestNoRegistrationIsRetained(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context, o *objects) (ended func()){
 		"Sleep": func(ctx context.Context, _ *objects) func() {

@@ -69,7 +69,7 @@ import (
 //   - Sources are trusted. If a Try returns false but leaves its object open, a fast path can bypass the Select before step 7, and
 //     the wake-up is lost. If a Remove does not serve the waiters behind it, they wait in vain after step 8. Programs of the model
 //     checker look for both mistakes in the primitives of this module, but a new Source needs its own program.
-//   - The model checker runs a Select beside only a few other tasks. For three Selects in a cycle it bounds the number of
+//   - The model checker runs a Select together with only a few other tasks. For three Selects in a cycle it bounds the number of
 //     preemptions. No program has a timer or a Done as a case. The tests cover these.
 //   - Nothing bounds how long a Select waits, or how often other waiters are served first. In one look of Select, all legs that
 //     need not wait have the same chance. A transaction that is stale each time is run again without limit.

@@ -230,11 +230,11 @@ func TestAWrapperHasWhatItWraps(t *testing.T) {
 // A nil Spawner means plain goroutines.
 func TestWithinANilSpawner(t *testing.T) {
 	if !suspend.Within(nil) || !suspend.Within(suspend.Goroutines) {
-		t.Error("a goroutine without a task is not within")
+		t.Error("Within is false on a goroutine without a task")
 	}
 	schedtest.OnFIFO(t, func(*fifo.Scheduler) {
 		if suspend.Within(nil) {
-			t.Error("a task of a fifo is within")
+			t.Error("Within is true in a task of a fifo")
 		}
 	})
 }

@@ -103,7 +103,7 @@ func TestTableAwayFromHome(t *testing.T) {
 		}
 	}
 	if find(-1) != nil {
-		t.Error("a goroutine is found that was never bound")
+		t.Error("a goroutine that was never bound is found")
 	}
 	for i, e := range entries {
 		e.at.restore(nil, e.away)
@@ -161,7 +161,7 @@ func TestHereOfAnEarlierLevel(t *testing.T) {
 	}
 }
 
-// However many other goroutines start between two bound ones, the table is about as large as necessary.
+// However many other goroutines start between two bound ones, the table is hardly larger than necessary.
 func TestTableOfGoroutinesAtADistance(t *testing.T) {
 	defer newest.Store(newest.Load())
 	for _, n := range []int64{200, 2000, 20_000} {

@@ -32,7 +32,7 @@ func TestTimersAreTheSchedulers(t *testing.T) {
 		},
 		"Then": func(v *schedtest.Virtual) (time.Time, error) {
 			var p promise.Promise[time.Time]
-			// In a callback, only the executor tells which scheduler runs it.
+			// In a callback, only the executor identifies the scheduler that runs it.
 			_ = v.Execute(func() {
 				suspend.Then(bg, suspend.After(time.Hour), v, func(at time.Time, err error) { _ = p.Resolve(at, err) })
 			})
@@ -160,7 +160,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 					})
 					synctest.Wait()
 					if v.Advance(2 * time.Hour); v.Timers() != 0 {
-						t.Error("a timer of the caller")
+						t.Error("the timer is one of the caller")
 					}
 					if synctest.Wait(); len(got) > 0 {
 						t.Fatalf("called by the clock of the caller: %v", <-got)
@@ -170,7 +170,7 @@ func TestThenTakesNoTimersOfItsCaller(t *testing.T) {
 						t.Fatal("not called")
 					}
 					if called := <-got; !called.Equal(time.Now()) {
-						t.Fatalf("called at %v, and it is %v", called, time.Now())
+						t.Fatalf("called at %v instead of %v", called, time.Now())
 					}
 					if name == "Until" {
 						break

@@ -58,7 +58,7 @@ func TestContextThatPanicsOnceStillCancels(t *testing.T) {
 	})
 }
 
-// Err must not suspend. If it does, in the call after the word was opened, the wait around it starts again.
+// Err must not suspend. If it suspends in the call after the word was opened, the wait that called Err starts again.
 func TestErrThatWaits(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for at := 1; at <= 6; at++ {
@@ -237,11 +237,11 @@ func TestACaseWhoseParkDoesNotReturn(t *testing.T) {
 			brokenTask(func(task *broken) {
 				var m1, m2 mvar.MVar[int]
 				c1, c2 := suspend.CaseOf(op(&m1)), suspend.CaseOf(op(&m2))
-				for i := range 3 { // the first wait with ctx takes another path than the others
+				for i := range 3 { // the first wait with ctx takes a different path from the others
 					task.before = func() { _ = m1.TryPut(1); panic("broken") }
 					schedtest.Panics(t, "broken", func() { _, _ = suspend.Select(ctx, c1, c2) })
 					if _, ok := m1.TryTake(); ok {
-						t.Error("the value is there, which the Select was resumed with")
+						t.Error("the value with which the Select was resumed is there")
 					}
 					task.before = func() { _ = m2.TryPut(2) }
 					if won, err := suspend.Select(ctx, c1, c2); won != c2 || err != nil || c2.Value() != 2 {

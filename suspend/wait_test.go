@@ -218,7 +218,7 @@ func TestOpsCanBeCompared(t *testing.T) {
 	}
 }
 
-// If a lazy wait in a Queue was cancelled, the Queue finds this out.
+// A Queue detects that a lazy wait in it was cancelled.
 func TestWaitLazily(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk

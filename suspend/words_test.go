@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Only word.go touches a word: its atomic, and the arithmetic of its states.
+// Only word.go accesses the atomic of a word, or computes with its states.
 func TestOnlyWordGoTouchesTheWord(t *testing.T) {
 	const home = "word.go"
 	its := map[string]bool{"statusBits": true, "statusMask": true, "generation": true, "move": true, "word.v": true}

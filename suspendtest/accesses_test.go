@@ -178,7 +178,7 @@ func flights(wrong string) func(w *suspendtest.World) {
 	}
 }
 
-// With docs/primitive.md, a user checks primitives like these. Each is right, and each mistake in it is found.
+// With docs/primitive.md, a user checks primitives like these. Each of them is correct, and each mistake in it is found.
 func TestAccesses(t *testing.T) {
 	for name, p := range map[string]struct {
 		program func(wrong string) func(w *suspendtest.World)
@@ -191,7 +191,7 @@ func TestAccesses(t *testing.T) {
 		for _, wrong := range append(p.wrongs, "") {
 			text := explored(t, p.program(wrong), suspendtest.ExploreOptions{Accesses: true})
 			t.Logf("%s, %q: %s", name, wrong, strings.Split(text, "\n")[0])
-			if failed := strings.Contains(text, "has failed"); failed != (wrong != "") || !failed && !strings.Contains(text, "which are all") {
+			if failed := strings.Contains(text, "has failed"); failed != (wrong != "") || !failed && !strings.Contains(text, "runs, all ") {
 				t.Errorf("%s, %q: %s", name, wrong, text)
 			}
 		}
@@ -216,7 +216,7 @@ func TestSleepsAreReduced(t *testing.T) {
 		}
 		w.Check(func() error { orders[order] = true; return nil })
 	}, suspendtest.ExploreOptions{Accesses: true})
-	if len(orders) != 90 || text != "explored: 90 runs, which are all" {
+	if len(orders) != 90 || text != "explored: 90 runs, all of them" {
 		t.Errorf("%d orders, %s", len(orders), text)
 	}
 }
@@ -229,7 +229,7 @@ func TestPlainVariablesAreNotSeen(t *testing.T) {
 			w.Go(name, func(context.Context) { n++ })
 		}
 	}, suspendtest.ExploreOptions{Accesses: true})
-	if text != "explored: 1 run, which is all; no two tasks access one variable that Accesses sees" {
+	if text != "explored: 1 run, the only one; no two tasks access one variable that Accesses sees" {
 		t.Error(text)
 	}
 }
@@ -246,16 +246,16 @@ func TestAccessesAreMentioned(t *testing.T) {
 	}
 	var n atomic.Int32
 	var mu atomic.Mutex
-	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{}))
-	require.Equal(t, "explored: 2 runs, which are all"+hint, explored(t, two(func() { mu.Lock(); mu.Unlock() }), suspendtest.ExploreOptions{}))
-	require.Equal(t, "explored: 2 runs, which are all", explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{Accesses: true}))
+	require.Equal(t, "explored: 2 runs, all of them"+hint, explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{}))
+	require.Equal(t, "explored: 2 runs, all of them"+hint, explored(t, two(func() { mu.Lock(); mu.Unlock() }), suspendtest.ExploreOptions{}))
+	require.Equal(t, "explored: 2 runs, all of them", explored(t, two(func() { n.Add(1) }), suspendtest.ExploreOptions{Accesses: true}))
 	require.NotContains(t, explored(t, two(func() { _ = promise.New[int]().Fill(1) }), suspendtest.ExploreOptions{}), hint)
 }
 
 // Explore ends for what users write first: a spin lock, and a reader of a seqlock that tries again.
 func TestLoopsEnd(t *testing.T) {
 	const limit = " but those with more rounds of a loop that waits for a change"
-	require.Equal(t, "explored: 7 runs, which are all"+limit, explored(t, func(w *suspendtest.World) {
+	require.Equal(t, "explored: 7 runs, all"+limit, explored(t, func(w *suspendtest.World) {
 		var locked atomic.Bool
 		for _, name := range []string{"a", "b"} {
 			w.Go(name, func(context.Context) {

@@ -125,7 +125,7 @@ func (c check) supervise(tb testing.TB, e *env, on opener) {
 	}
 }
 
-// stands waits until the check ends or makes no step within the limit. In the second case it returns true. stands polls ten
+// stands waits until the check ends or makes no progress within the limit. In the second case it returns true. stands polls ten
 // times within the limit, and a late tick counts once, so that a process without processor time does not fail the check.
 func (e *env) stands(done <-chan struct{}, limit time.Duration) bool {
 	const most = 10

@@ -95,7 +95,7 @@ func ExampleExplore() {
 	// 	has ended
 	// 	FAILED: check: put once, found 0 times
 	// replay: 0.*.000011
-	// explored: 42 runs, which are all
+	// explored: 42 runs, all of them
 }
 
 // If a program has too many runs, Explore can try random ones.

@@ -46,7 +46,7 @@ type ExploreOptions struct {
 	// without a cancellation, and fails if a task then waits forever, because a cancellation would hide a lost wake-up.
 	UntilCancelled bool
 
-	// Preemptions makes Explore try all runs with at most so many preemptions; a negative value means no preemption. A preemption is
+	// Preemptions makes Explore try all runs with at most this many preemptions; a negative value means no preemption. A preemption is
 	// a switch to another task, or a cancellation, while the running task could continue. With 0, Explore tries all runs without a
 	// preemption, then all runs with one preemption, and so on. Explore stops when no runs are left, or after 20,000 runs.
 	Preemptions int
@@ -89,7 +89,7 @@ type ExploreOptions struct {
 	// because both orders have the same effect in package suspend.
 	//
 	// A task may poll in a loop, such as that of a spin lock. If a task repeats the same accesses 100 times and changes nothing,
-	// Explore begins anew, and limits such loops. After the first round and as many repetitions as Yields allows, the task then waits
+	// Explore starts again, and limits such loops. After the first round and as many repetitions as Yields allows, the task then waits
 	// until another task changes something that the loop has read, or until no other task can take a step. The log names this limit.
 	// The loop should read no shared variable that Accesses does not see.
 	Accesses bool

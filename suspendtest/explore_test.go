@@ -35,7 +35,7 @@ func TestALostWakeUpIsNotHidden(t *testing.T) {
 	if text := explored(t, forgets, suspendtest.ExploreOptions{}); !strings.Contains(text, ", without a cancellation, has failed: deadlock: taker waits to be resumed") {
 		t.Error(text)
 	}
-	if text := explored(t, forgets, suspendtest.ExploreOptions{UntilCancelled: true}); !strings.HasSuffix(text, "which are all") {
+	if text := explored(t, forgets, suspendtest.ExploreOptions{UntilCancelled: true}); !strings.HasSuffix(text, "all of them") {
 		t.Error(text)
 	}
 }
@@ -86,19 +86,19 @@ func TestBoundsAreNamed(t *testing.T) {
 		opts    suspendtest.ExploreOptions
 		want    string
 	}{
-		{tasks(2, lock), suspendtest.ExploreOptions{}, "which are all"},
+		{tasks(2, lock), suspendtest.ExploreOptions{}, "all of them"},
 		{tasks(2, func(context.Context) {
 			if m.TryLock() {
 				m.Unlock()
 			}
-		}), suspendtest.ExploreOptions{}, "which are all"},
-		{tasks(2, lock), suspendtest.ExploreOptions{Preemptions: 1}, "which are all but those with more preemptions than 1"},
-		{tasks(2, lock), suspendtest.ExploreOptions{Waits: true}, "which are all"},
-		{tasks(2, lock), suspendtest.ExploreOptions{Cancellations: 1}, "which are all but those with more cancellations"},
+		}), suspendtest.ExploreOptions{}, "all of them"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Preemptions: 1}, "all but those with more preemptions than 1"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Waits: true}, "all of them"},
+		{tasks(2, lock), suspendtest.ExploreOptions{Cancellations: 1}, "all but those with more cancellations"},
 		{tasks(2, lock), suspendtest.ExploreOptions{Executions: 3}, "and there are more"},
-		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{Yields: 1}, "which are all but those with more yields of a task while another could run"},
-		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{}, "which are all"},
-		{tasks(2, choice), suspendtest.ExploreOptions{}, "which are all but those with other random choices, such as those of Select"},
+		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{Yields: 1}, "all but those with more yields of a task while another could run"},
+		{tasks(3, func(context.Context) { suspend.Yield() }), suspendtest.ExploreOptions{}, "all of them"},
+		{tasks(2, choice), suspendtest.ExploreOptions{}, "all but those with other random choices, such as those of Select"},
 	} {
 		if text := explored(t, c.program, c.opts); !strings.HasSuffix(text, c.want) {
 			t.Errorf("%s, want %s", text, c.want)
@@ -123,7 +123,7 @@ func (h *hearing) Logf(format string, args ...any)   { h.text = fmt.Sprintf(form
 
 // Tasks derive contexts from their own, and cancel others. The report names a wait with a context of package context.
 func TestContexts(t *testing.T) {
-	const all, named = ", which are all", ", which are all but those with other turns at contexts of package context"
+	const all, named = ", all of them", ", all but those with other turns at contexts of package context"
 	seen := map[string]bool{}
 	task := func(f func(ctx context.Context)) func(w *suspendtest.World) {
 		return func(w *suspendtest.World) { w.Go("task", f) }
@@ -197,5 +197,5 @@ func TestRates(t *testing.T) {
 			})
 		}
 	}, suspendtest.ExploreOptions{Preemptions: 1})
-	require.Regexp(t, "^explored: .* runs, which are all but those with more preemptions than 1", text)
+	require.Regexp(t, "^explored: .* runs, all but those with more preemptions than 1", text)
 }

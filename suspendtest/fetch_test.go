@@ -74,7 +74,7 @@ func deposits(lock func(f func())) func(w *suspendtest.World) {
 	}
 }
 
-// cancelled has a Get whose context may end. Another Get of the same key must succeed all the same.
+// cancelled has a Get whose context may end. Another Get of the same key must succeed anyway.
 func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 	src := fetch.New("double", double, fetch.SourceOptions{})
 	return func(w *suspendtest.World) {
@@ -110,16 +110,16 @@ func TestFetch(t *testing.T) {
 		opts    suspendtest.ExploreOptions
 		want    string
 	}{
-		"two Gets":            {gets(source, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
-		"three Gets":          {gets(source, 2, 4, 6), suspendtest.ExploreOptions{Waits: true}, "^explored: 12 runs, which are all$"},
-		"inline":              {gets(inline, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
-		"a source that fails": {gets(source, 1, 3), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, which are all$"},
-		"each operation":      {gets(source, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
-		"by key":              {gets(byKey, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
-		"cancelled":           {cancelled(seen), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, which are all$`},
-		"cancelled, each":     {cancelled(seen), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, which are all but those with more preemptions than 1$`},
+		"two Gets":            {gets(source, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, all of them$"},
+		"three Gets":          {gets(source, 2, 4, 6), suspendtest.ExploreOptions{Waits: true}, "^explored: 12 runs, all of them$"},
+		"inline":              {gets(inline, 2, 4), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, all of them$"},
+		"a source that fails": {gets(source, 1, 3), suspendtest.ExploreOptions{Waits: true}, "^explored: 2 runs, all of them$"},
+		"each operation":      {gets(source, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, all but those with more preemptions than 1$`},
+		"by key":              {gets(byKey, 2, 4), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, all but those with more preemptions than 1$`},
+		"cancelled":           {cancelled(seen), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, all of them$`},
+		"cancelled, each":     {cancelled(seen), suspendtest.ExploreOptions{Preemptions: 1}, `^explored: \d+ runs, all but those with more preemptions than 1$`},
 		"a lost update":       {deposits(func(f func()) { f() }), suspendtest.ExploreOptions{}, `^run \d+ of the exploration, without a cancellation, has failed: check: lost`},
-		"no lost update":      {deposits(func(f func()) { m.Lock(); defer m.Unlock(); f() }), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, which are all$`},
+		"no lost update":      {deposits(func(f func()) { m.Lock(); defer m.Unlock(); f() }), suspendtest.ExploreOptions{Waits: true}, `^explored: \d+ runs, all of them$`},
 	} {
 		if text := explored(t, p.program, p.opts); !regexp.MustCompile(p.want).MatchString(text) {
 			t.Errorf("%s: %s", name, text)

@@ -6,7 +6,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Kill checks that a task which its scheduler ends loses nothing and keeps nothing: if a Kill and a Resume meet, exactly one wins; see
+// Kill checks that a task that its scheduler ends loses nothing and keeps nothing: if a Kill and a Resume meet, exactly one wins; see
 // suspend.Bound. It is for schedulers that call Kill, such as a simulation at a crash, and for each Task that decorates the tasks of
 // such a scheduler. Kill must be called in a task. The function open returns a Spawner, and a function that kills all tasks of this Spawner
 // but not the calling task.

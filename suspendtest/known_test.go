@@ -154,11 +154,11 @@ func TestKnownPrograms(t *testing.T) {
 		{"a lost update", lost, suspendtest.ExploreOptions{}, "run 3 of the exploration, without a cancellation, has failed: check: lost"},
 		{"philosophers", left, suspendtest.ExploreOptions{}, "run 15 of the exploration, without a cancellation, has failed: " + all},
 		{"philosophers at random", left, suspendtest.ExploreOptions{Random: 1000, Depth: 3}, "run 3 of the exploration, without a cancellation, has failed: " + all},
-		{"philosophers in order, all", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{}, "explored: 23900 runs, which are all but those with more preemptions than 1"},
-		{"philosophers in order", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{Cancellations: 1, Preemptions: 2}, "explored: 3237 runs, which are all but those with more preemptions than 2, or with more cancellations"},
+		{"philosophers in order, all", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{}, "explored: 23900 runs, all but those with more preemptions than 1"},
+		{"philosophers in order", philosophers(func(i int) bool { return i < 2 }), suspendtest.ExploreOptions{Cancellations: 1, Preemptions: 2}, "explored: 3237 runs, all but those with more preemptions than 2, or with more cancellations"},
 		{"a permit that is lost", acquires(true), suspendtest.ExploreOptions{}, "run 30 of the exploration has failed: check: a permit is lost"},
-		{"permits", acquires(false), suspendtest.ExploreOptions{}, "explored: 302 runs, which are all"},
-		{"three tasks that sleep twice", sleepers, suspendtest.ExploreOptions{}, "explored: 1680 runs, which are all"},
+		{"permits", acquires(false), suspendtest.ExploreOptions{}, "explored: 302 runs, all of them"},
+		{"three tasks that sleep twice", sleepers, suspendtest.ExploreOptions{}, "explored: 1680 runs, all of them"},
 	} {
 		text, _, _ := strings.Cut(explored(t, p.program, p.opts), "\n")
 		if text != p.want {

@@ -178,7 +178,7 @@ type afterFuncer interface {
 	AfterFunc(f func()) (stop func() bool)
 }
 
-// A stopping context has another AfterFunc.
+// A stopping context has an AfterFunc that a test chooses.
 type stopping struct {
 	context.Context
 	after func(f func()) (stop func() bool)

@@ -14,7 +14,7 @@ func init() {
 	schedulerMutants = append(schedulerMutants,
 		mutant{"a Hold that holds nothing", onBaton(func(b *Baton) suspend.Spawner { return loose{b} }), suspendtest.Options{},
 			[]string{"Holder/close-waits-for-the-release"}},
-		mutant{"a wrapper that its tasks do not know", onBaton(func(b *Baton) suspend.Spawner { return wrapped{b} }), suspendtest.Options{},
+		mutant{"a wrapper that its tasks do not return", onBaton(func(b *Baton) suspend.Spawner { return wrapped{b} }), suspendtest.Options{},
 			[]string{"Within/a-task-is-within-its-scheduler"}},
 		mutant{"a timer that calls inline", onBaton(func(b *Baton) suspend.Spawner {
 			return &timed{Baton: b, after: func(_ time.Duration, f func()) func() bool { f(); return never }}
@@ -117,7 +117,7 @@ func (s *timed) Now() time.Time {
 	return s.now()
 }
 
-// forbidden is a correct AfterFunc.
+// forbidden is a correct AfterFunc, whose callbacks must not suspend.
 func forbidden(d time.Duration, f func()) func() bool {
 	return time.AfterFunc(d, func() { suspend.Bind(nil, f) }).Stop
 }

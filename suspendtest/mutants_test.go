@@ -514,7 +514,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	wg.Wait()
 	for _, l := range looks(t) {
 		breakable := !slices.Contains(ofSuspend, l.text) && !strings.HasPrefix(l.text, "uncovered: ")
-		if by := killers[l.at]; breakable && len(by) > 0 { // with other tests running, a starved look may find more
+		if by := killers[l.at]; breakable && len(by) > 0 { // while other tests keep the processors busy, another look may find the mutant, too
 			for tries := 0; tries < 60 && !alone[l.at]; tries++ {
 				attempt(by[tries%len(by)])
 			}
@@ -525,7 +525,7 @@ func TestMutantsAreKilled(t *testing.T) {
 	}
 }
 
-// ofSuspend has the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
+// ofSuspend lists the looks at code of package suspend that the kit does not get from its caller, so no mutant can break it. A look
 // that reports that a check has tested nothing cannot be broken either.
 var ofSuspend = []string{
 	"Within is true on a goroutine without a scheduler",
@@ -648,7 +648,7 @@ var suspendMutants = []suspendMutant{
 			return suspendtest.Direct(ctx, block)
 		}
 	}, []string{"01/block-does-not-run-if-ctx-is-done"}},
-	{"Resume inside block says false", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
+	{"Resume inside block returns false", blocks(func(block func(suspendtest.Resume) (*box, bool), r suspendtest.Resume) (*box, bool) {
 		var returned atomic.Bool
 		defer returned.Store(true)
 		return block(func(v *box, err error) bool { return returned.Load() && r(v, err) })
@@ -674,7 +674,7 @@ var suspendMutants = []suspendMutant{
 		}
 	}, []string{"05/resume-before-block-returns", "05/resume-by-a-task-under-a-lock-that-the-waiter-needs"}},
 
-	{"ctx is looked at last", returns(func(ctx context.Context, v *box, err error) (*box, error) {
+	{"ctx is checked last", returns(func(ctx context.Context, v *box, err error) (*box, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -726,7 +726,7 @@ var suspendMutants = []suspendMutant{
 			return got.Load(), nil
 		}
 	}, []string{"08/unpark-does-not-end-a-suspension"}},
-	{"Done is looked at late", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+	{"Done is checked late", contexts(func(_ []context.Context, ctx context.Context) context.Context {
 		late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		context.AfterFunc(ctx, func() { runtime.Gosched(); cancel(context.Cause(ctx)) })
 		return late
@@ -759,13 +759,13 @@ var suspendMutants = []suspendMutant{
 			return suspendtest.Direct(ctx, block)
 		}
 	}, []string{"09/any-context-cancels"}},
-	{"ctx is looked at first and not again", contexts(func(_ []context.Context, ctx context.Context) context.Context {
+	{"ctx is checked first and not again", contexts(func(_ []context.Context, ctx context.Context) context.Context {
 		if ctx.Err() != nil {
 			return ctx
 		}
 		return context.WithoutCancel(ctx)
 	}), []string{"09/cancellation-at-every-point", "09/any-context-cancels", "04/error-is-both-err-and-cause"}},
-	{"ctx is looked at in the first wait only", contexts(func(before []context.Context, ctx context.Context) context.Context {
+	{"ctx is checked in the first wait only", contexts(func(before []context.Context, ctx context.Context) context.Context {
 		if len(before) > 0 {
 			return context.WithoutCancel(ctx)
 		}

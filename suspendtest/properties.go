@@ -135,5 +135,5 @@ func shrink(t testing.TB, p *model.Program, err error, open Open, o propertiesOp
 	if again := fails(short, 3, min(o.patience, time.Second)); again != nil {
 		return short, again
 	}
-	return p, errors.Join(err, errors.New("(no shorter program was found that fails each time)"))
+	return p, errors.Join(err, errors.New("(no shorter program that fails each time was found)"))
 }

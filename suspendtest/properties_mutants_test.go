@@ -233,7 +233,7 @@ var primitiveMutants = []struct {
 }{
 	{"permits are lost if Acquire is cancelled too late", model.Semaphores(func(n int64) model.Semaphore { return losesPermits{model.RealSemaphore(n)} })},
 	{"a value is doubled", model.MVars(func() model.MVar { return doublesPut{model.RealMVar()} })},
-	{"a done context is not looked at", model.MVars(func() model.MVar { return ignoresDone{model.RealMVar()} })},
+	{"a done context is ignored", model.MVars(func() model.MVar { return ignoresDone{model.RealMVar()} })},
 	{"the value of a cancelled Put arrives", model.MVars(func() model.MVar { return failedPutStays{model.RealMVar()} })},
 	{"a cancelled Acquire keeps a permit", model.Semaphores(func(n int64) model.Semaphore { return keepsPermit{model.RealSemaphore(n)} })},
 	{"Acquire takes too few permits", model.Semaphores(func(n int64) model.Semaphore { return letsTooManyIn{model.RealSemaphore(n)} })},
@@ -391,7 +391,7 @@ var brokenSchedulers = []struct {
 	})},
 }
 
-// Every mutant is found within the default number of programs. Because races do not show each time, a few such tests are made.
+// Every mutant is found within the default number of programs. Races do not show each time, so each such test is made a few times.
 func TestPropertiesKillMutants(t *testing.T) {
 	t.Cleanup(schedtest.Within(t, 2*schedtest.Deadline))
 	const patience = 500 * time.Millisecond

@@ -183,7 +183,7 @@ func TestAConditionThatPanics(t *testing.T) {
 	})
 }
 
-// Each of many readers gets a value for which its condition holds, although others are cancelled beside it, and all see the last
+// Each of many readers gets a value for which its condition holds, although others are cancelled, and all see the last
 // value.
 func TestUntilOpUnderCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
@@ -229,7 +229,7 @@ func TestUntilOpThatIsSlow(t *testing.T) {
 			calls := 0
 			slow := func(n int) bool {
 				if calls++; calls > 3 {
-					t.Fatal("it looks again and again")
+					t.Fatal("UntilOp looks again and again")
 				}
 				stored := make(chan error)
 				go func() { stored <- w.Store(n + 1) }()

@@ -55,7 +55,7 @@ type Value[T any] struct {
 	more    *more[T] // nil before the first wait of an UntilOp and the first Modify
 }
 
-// A more has the fields of a Value that most Values do not need.
+// A more holds the fields of a Value that most Values do not need.
 type more[T any] struct {
 	untils   suspend.Queue[T, struct{}]
 	modifies int   // the number of calls of Modify that have not returned

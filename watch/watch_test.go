@@ -71,7 +71,7 @@ func TestCancelAtEachPoint(t *testing.T) {
 				suspend.Yield()
 				c.meet(w, cancel)
 				schedtest.Yield(2)
-				require.True(t, other, "the other one is left behind")
+				require.True(t, other, "the other waiter is left behind")
 				require.Equal(t, c.want == nil, got == nil)
 				require.ErrorIs(t, got, c.want)
 			})
@@ -109,7 +109,7 @@ func TestUntil(t *testing.T) {
 	})
 }
 
-// A reader that is not cancelled sees the last value, although others give up beside it.
+// A reader that is not cancelled sees the last value, although others give up.
 func TestStressWithCancellation(t *testing.T) {
 	schedtest.Mixed(t, func(t *testing.T, next func() suspend.Spawner) {
 		var seen, failed atomic.Int64

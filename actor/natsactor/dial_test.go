@@ -112,7 +112,7 @@ func TestHeld(t *testing.T) {
 	require.True(t, q.Waited())
 }
 
-// A cancelled Ask is dropped at the next look, with a lease and without.
+// A cancelled Ask is dropped at the next check, with or without a lease.
 func TestCancelledAsks(t *testing.T) {
 	for _, lease := range []time.Duration{time.Hour, -1} {
 		d, _ := newDialled(t, lease)
@@ -301,7 +301,7 @@ func TestWatchKnowsTheDead(t *testing.T) {
 	require.ErrorIs(t, w.result(), ErrUnreachable) // after the lease
 }
 
-// A server publishes its end both before and after it answers the last question, so that no Watch misses both.
+// A server publishes its end both before and after it answers the last question, so that each Watch gets at least one of them.
 func TestEndIsToldTwice(t *testing.T) {
 	d, _ := newDialled(t, time.Hour)
 	signs, err := conn(d).SubscribeSync(lifeSubject("q"))

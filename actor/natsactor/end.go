@@ -97,7 +97,7 @@ func (s *Server) liveOn() {
 
 // Shutdown ends the service. NATS then sends new messages to other servers. The messages that it has sent to this process before are put
 // into the mailbox. While the mailbox is full, Shutdown waits. When ctx is done, Shutdown returns the cancellation error at once, and the
-// messages without room are given up beside it: they are lost and reported, and their Asks fail. A later Close waits for that. If the
+// messages without room are given up in parallel: they are lost and reported, and their Asks fail. A later Close waits for that. If the
 // service has ended, Shutdown returns nil, even if ctx is done. The actor continues to run, and its replies are still sent, so the
 // connection must stay open until it has replied.
 //

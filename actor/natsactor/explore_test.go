@@ -106,9 +106,9 @@ func (n *network) reconnect() {
 
 type number struct{ N int }
 
-// A server crashes, and loses its messages and those on the connection. The client has no room for all of the next ones. Each
-// message is passed on, is a dead letter, or is reported as in doubt, and none is reported twice. A bad message does not affect
-// others, and each Ask ends.
+// A server crashes, and loses its messages and those on the connection. The client cannot buffer all the messages that follow.
+// Each message is passed on, is a dead letter, or is reported as in doubt, and none is reported twice. A bad message does not
+// affect others, and each Ask ends.
 func TestExploreAnOutage(t *testing.T) {
 	for _, room := range []int{0, 1} {
 		for _, o := range []suspendtest.ExploreOptions{{Executions: 10_000}, {Random: 5_000, Depth: 5}} {

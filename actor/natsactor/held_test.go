@@ -363,7 +363,7 @@ func TestProbesAreSent(t *testing.T) {
 	require.True(t, errors.Is(noReply(ErrInDoubt), actor.ErrNoReply))
 }
 
-// A lease that began while the process was still waking up from a stop is not dated into the future.
+// The start of a lease that began while the process was still waking up from a stop is not moved into the future.
 func TestProlong(t *testing.T) {
 	now := time.Now()
 	d := &dialled{asked: map[string]*asking{"before": {held: now.Add(-time.Hour - time.Second)}, "after": {held: now.Add(-time.Millisecond)}}}

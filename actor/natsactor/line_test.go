@@ -14,7 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An actor that watches a Ref of Dial is told of the end of the actor in the other process, or of the Ref itself.
+// An actor that watches a Ref of Dial is notified of the end of the actor in the other process, or of the Ref itself.
 func TestWatchOfALine(t *testing.T) {
 	ncs := network(t, 3)
 	watcher := func(ref actor.Ref[any]) (told <-chan error, stop func()) {
@@ -87,7 +87,7 @@ func TestCycleOfAsks(t *testing.T) {
 	ncs := network(t, 3)
 	c := natsactor.JSON[any](&via{})
 	names := []string{"a", "b", "c"}
-	to := make([]actor.Ref[any], len(names)) // the next actor of each
+	to := make([]actor.Ref[any], len(names)) // for each actor, the next one
 	served := make([]actor.Ref[any], len(names))
 	for i := range names {
 		next := (i + 1) % len(names)

@@ -130,7 +130,7 @@ func TestMessagesAndAsks(t *testing.T) {
 			require.Equal(t, 2*want, ok(actor.Ask(bg, ref, &sum{Times: 2})))
 		}
 	}
-	for range n / 10 { // the same with many requests at the same time
+	for range n / 10 { // the same with many concurrent requests
 		answers := make([]promise.Future[int], 10)
 		for k := range answers {
 			answers[k] = actor.AskLater(ref, &sum{Times: k})

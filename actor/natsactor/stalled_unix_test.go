@@ -17,8 +17,8 @@ import (
 	"github.com/braidgo/braid/actor/natsactor"
 )
 
-// The time for which a process is stopped does not count for its leases: after a stop that is longer than a lease, an Ask and a Watch go
-// on.
+// The time during which a process is stopped does not count towards its leases: after a stop that is longer than a lease, an Ask and a
+// Watch continue.
 func TestStoppedProcess(t *testing.T) {
 	const lease = 4 * time.Second
 	s := listen(t, -1)

@@ -61,7 +61,7 @@ func TestRollingDeployment(t *testing.T) {
 	}
 }
 
-// stuck returns a server of an actor that handles nothing before the gate is filled, and a Ref for it.
+// stuck returns a server of an actor that handles nothing until the gate is filled, and a Ref for it.
 func stuck(t *testing.T, o natsactor.Options) (s *natsactor.Server, ref, served actor.Ref[any], gate *promise.Promise[int], received *atomic.Int64, arrive func(n uint64)) {
 	ncs := network(t, 2)
 	gate, received = new(promise.Promise[int]), new(atomic.Int64)
@@ -88,7 +88,7 @@ func stuck(t *testing.T, o natsactor.Options) (s *natsactor.Server, ref, served 
 	return s, ref, served, gate, received, arrive
 }
 
-// Close does not wait for room in the mailbox, and its error has the number of messages that were lost for that reason.
+// Close does not wait for room in the mailbox, and its error states how many messages were lost for that reason.
 func TestCloseAtOnce(t *testing.T) {
 	var lost atomic.Int64
 	s, ref, served, gate, received, arrive := stuck(t, natsactor.Options{OnLost: func(n int, err error) {
@@ -182,7 +182,7 @@ func TestShutdownThatGivesUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, s.Shutdown(ctx), context.DeadlineExceeded)
-	require.Eventually(t, func() bool { return told.Load() == n-1 }, short, time.Millisecond) // one message is handled, and has the only place
+	require.Eventually(t, func() bool { return told.Load() == n-1 }, short, time.Millisecond) // one message is being handled, and takes up the only place
 	_, err := asked.Await(within(t))
 	require.ErrorIs(t, err, natsactor.ErrUnreachable)
 	require.NotErrorIs(t, err, natsactor.ErrInDoubt)
@@ -264,7 +264,7 @@ func TestOtherEndsOfAServer(t *testing.T) {
 	begun := time.Now()
 	require.ErrorIs(t, srv.Shutdown(ctx), context.DeadlineExceeded)
 	require.NoError(t, srv.Close())
-	require.Less(t, time.Since(begun), 9*time.Second, "it has waited for a flush, which takes ten")
+	require.Less(t, time.Since(begun), 9*time.Second, "Close waited for a flush, which takes ten seconds")
 	served.Stop()
 }
 
@@ -323,7 +323,7 @@ func TestWatchOutlivesItsLease(t *testing.T) {
 	require.NoError(t, natsactor.Watch(bg, ncs[1], "adder", lease, func(err error) { told <- err }))
 	select {
 	case err := <-told:
-		t.Fatal(err, " of a server that lives")
+		t.Fatal(err, " for a server that is alive")
 	case <-time.After(3 * lease):
 	}
 	ncs[1].Close()

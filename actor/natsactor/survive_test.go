@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// ok returns v, if there is no error.
+// ok returns v, and panics if err is not nil.
 func ok[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -94,7 +94,7 @@ func TestMessagesThatAreLost(t *testing.T) {
 	large := &struct {
 		actor.Request[int]
 		Text string
-	}{Text: "no codec knows it either"}
+	}{Text: "no codec accepts it either"}
 	_, err := actor.Ask(within(t), ref, large)
 	require.ErrorIs(t, err, actor.ErrNoReply)
 	require.ErrorContains(t, err, "unknown type")
@@ -205,7 +205,7 @@ func TestClosedConnection(t *testing.T) {
 	served.Stop()
 }
 
-// A closed server still sends the replies of its actor. Askers that ask about their requests are told that it is closed.
+// A closed server still sends the replies of its actor. When it is asked about a request, it answers that it is closed.
 func TestRepliesAfterClose(t *testing.T) {
 	const lease = 200 * time.Millisecond
 	served, ref, s := connected(t, natsactor.Options{}, natsactor.DialOptions[any]{Lease: lease})
@@ -349,7 +349,7 @@ func (d *heldDialer) InProcessConn() (net.Conn, error) {
 	return heldConn{c, &d.hold, d.gate}, err
 }
 
-// When Serve returns, the NATS server knows the subscription.
+// When Serve returns, the NATS server has the subscription.
 func TestServeIsServed(t *testing.T) {
 	s, err := server.NewServer(&server.Options{DontListen: true, NoLog: true, NoSigs: true})
 	require.NoError(t, err)
@@ -436,7 +436,7 @@ func TestOutage(t *testing.T) {
 				doubtful.Add(int64(n))
 			case errors.Is(err, nats.ErrReconnectBufExceeded):
 				refused.Add(int64(n))
-			case errors.Is(err, natsactor.ErrUnreachable): // the other side is not connected again
+			case errors.Is(err, natsactor.ErrUnreachable): // the other side has not reconnected yet
 				unreachable.Add(int64(n))
 			default:
 				t.Error(err)
@@ -454,7 +454,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	arrive := func() { // before this, the other side has not subscribed again, and messages are lost
+	arrive := func() { // until the other side has subscribed again, messages are lost
 		for {
 			if _, err := actor.Ask(within(t), ref, &sum{}); err == nil {
 				return
@@ -505,7 +505,7 @@ func serveProcess(url string) {
 	select {}
 }
 
-// askProcess asks and watches the adder, and writes what comes of it.
+// askProcess sends an Ask to the adder, watches it, and prints the results.
 func askProcess(url string) {
 	lease := ok(time.ParseDuration(os.Getenv("BRAID_LEASE")))
 	nc := ok(nats.Connect(url))
@@ -559,7 +559,7 @@ func kill9(t *testing.T, lease time.Duration) time.Duration {
 	require.Zero(t, v)
 	select {
 	case <-held.Done():
-		t.Fatal("it is held by a process that lives")
+		t.Fatal("a live process holds it")
 	case <-time.After(3 * lease):
 	}
 	begun := time.Now()

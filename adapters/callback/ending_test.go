@@ -65,10 +65,10 @@ func TestExecutorEndsFirst(t *testing.T) {
 		refusal error
 		close   error
 	}{
-		"and says so":                 {false, suspend.ErrClosed, nil},
-		"and says something else":     {false, full, nil},
-		"and was a locked thread":     {true, suspend.ErrClosed, callback.ErrThread},
-		"and was, and says otherwise": {true, full, callback.ErrThread},
+		"and says so":               {false, suspend.ErrClosed, nil},
+		"and says something else":   {false, full, nil},
+		"and its thread was locked": {true, suspend.ErrClosed, callback.ErrThread},
+		"and its thread was locked, and it says something else": {true, full, callback.ErrThread},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +148,7 @@ func TestShutdownLeavesTasksOnTheExecutor(t *testing.T) {
 				beside <- false
 			}
 		}))
-		require.False(t, <-beside, "the task runs beside the executor's own work")
+		require.False(t, <-beside, "the task runs in parallel with the executor's own work")
 		require.NoError(t, l.Close())
 		<-wentOn
 		require.NoError(t, l.Shutdown(over), "nothing is left")
@@ -212,7 +212,7 @@ func TestAbandonedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// An executor is a function that posts another.
+// An executor is a function that runs or queues another function.
 type executor func(f func())
 
 func (x executor) Execute(f func()) error { x(f); return nil }

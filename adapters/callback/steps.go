@@ -62,9 +62,9 @@ func (l *Loop) insist(err error) {
 // executor's locked thread, they are lost, the Loop is closed, and Close returns ErrThread. Abandon does not close the Loop
 // otherwise: call Close afterwards, which waits for the tasks.
 //
-// Do not call Abandon while the executor is alive, because its tasks would then run beside the executor's other work, or be lost. A
-// step that the executor has accepted and runs later does nothing. Abandon does not wait, and a second call does nothing. It may
-// be called anywhere.
+// Do not call Abandon while the executor is alive, because its tasks would then run in parallel with the executor's other work, or
+// be lost. A step that the executor has accepted and runs later does nothing. Abandon does not wait, and a second call does
+// nothing. It may be called anywhere.
 func (l *Loop) Abandon() {
 	l.abandoned.Store(true)
 	if l.asked.Load() {

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/internal/testrig/schedtest"
 )
 
-// random returns n bytes, which are the same each time.
+// random returns n bytes, the same at each call.
 func random(n int) []byte {
 	p := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(p)
@@ -38,8 +38,8 @@ func file(t testing.TB, content []byte) *os.File {
 	return f
 }
 
-// A whole file, a part of it, a part of the rest, and a reader that is no file arrive completely. The offset of the file is then
-// just after the part that was sent.
+// A whole file, a part of it, a part of the rest, and a reader that is not a file arrive completely. The offset of the file is
+// then just after the part that was sent.
 func TestReadFrom(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	content := random(5 << 20)
@@ -193,7 +193,7 @@ func TestWriteBuffers(t *testing.T) {
 				for _, p := range v {
 					left += len(p)
 				}
-				require.EqualValues(t, len(content)+4, n+int64(left), "what is written and what is left are all")
+				require.EqualValues(t, len(content)+4, n+int64(left), "the written bytes and the rest are all bytes")
 			})
 		})
 	}

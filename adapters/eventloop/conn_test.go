@@ -177,7 +177,7 @@ func TestDeadlines(t *testing.T) {
 					must(0, dir.set(a, start.Add(early)))
 					done := make(chan error, 1)
 					must(0, l.Go(func() { done <- dir.do(a) }))
-					schedtest.Eventually(t, "it waits, or is over", func() bool {
+					schedtest.Eventually(t, "it waits, or has ended", func() bool {
 						s := l.Stats()
 						return s.Suspended > 0 && s.Running == 0 || len(done) > 0
 					})

@@ -73,7 +73,7 @@ func TestWithContextWaitsForTheDeadline(t *testing.T) {
 		select {
 		case <-s.over:
 		default:
-			t.Error("Read has returned, and the deadline is still to be set")
+			t.Error("Read has returned before the deadline was set")
 		}
 	})
 }

@@ -96,7 +96,7 @@ func full(t *testing.T, family int, sa syscall.Sockaddr, network string) (addr n
 	return addr
 }
 
-// If a Dial is cancelled, its error is that of the cancellation, whatever the errors of other addresses are.
+// A cancelled Dial returns the error of the cancellation, whatever errors other addresses have caused.
 func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	addr := full(t, syscall.AF_INET, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, "tcp")
@@ -109,7 +109,7 @@ func TestDialCancelledAtTheSecondAddress(t *testing.T) {
 		_, err := l.Dial(ctx, "tcp", "two.test.:"+port)
 		failed <- err
 	}))
-	schedtest.Eventually(t, "it connects to the second", func() bool {
+	schedtest.Eventually(t, "it connects to the second address", func() bool {
 		return l.Stats().Suspended == 1 && l.Stats().Running == 0 && connecting(addr)
 	})
 	cancel(cause)
@@ -139,8 +139,8 @@ func TestUnixSocketWithoutName(t *testing.T) {
 	task(t, l, func() { must(0, roundTripUnix(l, ln.Addr().String())) })
 }
 
-// If a Dial to a port of this machine without a listener gets this port for its own end, it connects to itself. So many attempts
-// meet this case in one of ten runs; TestIsSame tests the rest.
+// If a Dial to a port of this machine without a listener gets this port for its own end, it connects to itself. With this many
+// attempts, one run in ten meets this case; TestIsSame tests the rest.
 func TestNobodyIsConnectedToItself(t *testing.T) {
 	l := open(t, eventloop.Options{})
 	ln := must(l.Listen("tcp", "127.0.0.1:0"))

@@ -128,11 +128,11 @@ func TestAMinuteBesideATaskThatWaitsNatively(t *testing.T) {
 			slices.Sort(took[stuck])
 		}
 		p99 := func(stuck bool) time.Duration { return took[stuck][len(took[stuck])*99/100] }
-		t.Logf("%d echoes beside a task that waits: p50 %v, p99 %v, most %v; %d beside none: p99 %v", len(took[true]), took[true][len(took[true])/2],
+		t.Logf("%d echoes while a task waits: p50 %v, p99 %v, most %v; %d while none waits: p99 %v", len(took[true]), took[true][len(took[true])/2],
 			p99(true), took[true][len(took[true])-1], len(took[false]), p99(false))
 		if p99(true) < 3*after+p99(false) {
 			return
 		}
 	}
-	t.Error("echoes take long beside a task that waits natively")
+	t.Error("echoes take too long while a task waits natively")
 }

@@ -212,7 +212,7 @@ func TestACancellationThatIsLate(t *testing.T) {
 		result <- err
 	}))
 	s.await(t, 1)
-	s.task(t, func() { // the reactor learns of neither before the task ends
+	s.task(t, func() { // the reactor learns of neither before the task has ended
 		must(s.w.Write([]byte("bytes")))
 		for g := s.ring(); *g.cqHead == atomic.LoadUint32(g.cqTail); { // until the kernel has completed it
 			runtime.Gosched()
@@ -408,7 +408,7 @@ func TestASubmissionThatFails(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// Without free descriptors an Open fails. The next Open that has some creates the rings.
+// Without free descriptors an Open fails. The next Open that finds some creates the rings.
 func TestOpenWithoutDescriptors(t *testing.T) {
 	l, err := New(Options{Loops: 2})
 	require.NoError(t, err)

@@ -260,7 +260,7 @@ func TestFileOutlivesItsLoop(t *testing.T) {
 	})
 }
 
-// A Close waits for the operations that are under way. Each operation ends well or does not begin.
+// A Close waits for the operations that are under way. Each operation either succeeds or does not begin.
 func TestFileCloseRaces(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2}, func(t *testing.T, l *eventloop.Loop) {
 		text := strings.Repeat("0123456789", 10_000)
@@ -317,7 +317,7 @@ func alignedBlock() []byte {
 }
 
 // Tasks of all schedulers write blocks, read them and compare, and their operations are cancelled at any time. When an operation
-// returns, whatever its result, the buffer belongs to the caller again. In the end all written blocks are there.
+// returns, whatever its result, the buffer belongs to the caller again. In the end, the file has all written blocks.
 func TestFileStorm(t *testing.T) {
 	eachFile(t, eventloop.Options{Loops: 2, HandOver: time.Millisecond, StallAfter: -1}, func(t *testing.T, l *eventloop.Loop) {
 		outcomes := stress.Of("write", "write cancelled", "read", "read cancelled", "sync")

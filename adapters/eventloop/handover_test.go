@@ -36,7 +36,7 @@ func TestConnectionsGoOnBesideATaskThatWaitsNatively(t *testing.T) {
 		quiet, _ := echoesBeside(t, conns, func(<-chan struct{}) {})
 		bound := 3*after + quiet // the machine may be busy
 		longest, handOvers := echoesBeside(t, conns, func(stop <-chan struct{}) { <-stop })
-		covered += handOvers // there is no hand-over if the reactor was busy with the connections, and so is careful
+		covered += handOvers // if the reactor was busy with the connections, it is careful, and there is no hand-over
 		if all = append(all, longest.String()+" of "+bound.String()); longest < bound && covered > 0 {
 			t.Log("the longest echo took", all)
 			return
@@ -310,7 +310,7 @@ func TestCloseWaitsForACallbackThatIsOutside(t *testing.T) {
 	}
 }
 
-// Tasks that are stuck in one line are reported once. A task that is stuck in another line gets its own report.
+// Tasks that are stuck at one line of code are reported once. A task that is stuck at another line gets its own report.
 func TestALineThatIsStuckIsReportedOnce(t *testing.T) {
 	reports := make(chan string, 100)
 	l := open(t, eventloop.Options{HandOver: time.Millisecond, StallAfter: 30 * time.Millisecond, OnStall: func(s []byte) {
@@ -422,15 +422,15 @@ func TestCallbacksFollowEachOther(t *testing.T) {
 	for handOver := 100 * time.Millisecond; ; handOver *= 3 {
 		together, handOvers := callbacksBesideAStuckOne(t, handOver)
 		if handOvers == 1 {
-			require.Zero(t, together, "callbacks that ran beside another")
+			require.Zero(t, together, "callbacks that ran in parallel")
 			return
 		}
 		require.Less(t, handOver, 10*time.Second, "%d callbacks were stuck", handOvers)
 	}
 }
 
-// callbacksBesideAStuckOne starts a callback that is stuck, and 200 others. It returns how many of the others ran beside another of them, and
-// how many callbacks the loop counted as stuck.
+// callbacksBesideAStuckOne starts a callback that is stuck, and 200 others. It returns how many of the others ran in parallel with another
+// one, and how many callbacks the loop counted as stuck.
 func callbacksBesideAStuckOne(t *testing.T, handOver time.Duration) (together int32, handOvers uint64) {
 	l := must(eventloop.New(eventloop.Options{HandOver: handOver, StallAfter: -1}))
 	defer func() { must(0, l.Close()) }()

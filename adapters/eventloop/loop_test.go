@@ -104,7 +104,7 @@ func TestAfterFunc(t *testing.T) {
 			t.Error("stopped after it ran")
 		}
 	})
-	t.Run("an earlier one ends the sleep", func(t *testing.T) {
+	t.Run("an earlier timer ends the sleep", func(t *testing.T) {
 		defer l.AfterFunc(time.Hour, func() {})()
 		suspendedLoop := make(chan struct{})
 		l.AfterFunc(time.Millisecond, func() { close(suspendedLoop) })
@@ -381,7 +381,7 @@ func TestShutdownOfALoop(t *testing.T) {
 			l := open(t, eventloop.Options{Loops: n})
 			stock := must(net.Listen("tcp", "127.0.0.1:0"))
 			defer stock.Close()
-			var lent *eventloop.Conn // a connection whose reactor has no task any more
+			var lent *eventloop.Conn // a connection whose reactor no longer has a task
 			task(t, l, func() { lent = must(l.Dial(context.Background(), "tcp", stock.Addr().String())) })
 			peer := must(stock.Accept())
 			defer peer.Close()
@@ -440,7 +440,7 @@ func TestShutdownOfALoop(t *testing.T) {
 			}
 			require.ErrorIs(t, <-served, net.ErrClosed)
 			_, err = lent.Read(make([]byte, 1))
-			require.ErrorIs(t, err, net.ErrClosed, "it was open at the end")
+			require.ErrorIs(t, err, net.ErrClosed, "the connection stayed open until the end")
 			over, cancel := context.WithCancel(context.Background())
 			cancel()
 			require.NoError(t, errors.Join(l.Shutdown(over), l.Close()), "nothing is left")

@@ -136,7 +136,7 @@ func TestADeadlineOfAParkedConnection(t *testing.T) {
 // TestTheIdleTimeoutOfParkedConnections has one client that never sends, and one that stays longer than the timeout, with a pause
 // of its function between two Reads.
 func TestTheIdleTimeoutOfParkedConnections(t *testing.T) {
-	const idle = 500 * time.Millisecond // a busy machine must not take as long from the accept to the first byte
+	const idle = 500 * time.Millisecond // even a busy machine must need less time than this from the accept to the first byte
 	l := open(t, eventloop.Options{IdleTimeout: idle})
 	var calls atomic.Int32
 	ln, _ := serveParked(t, l, "tcp", t.Context(), func(ctx context.Context, c net.Conn) error {
@@ -294,7 +294,7 @@ func TestParkedConnectionsLoseNothing(t *testing.T) {
 	}
 }
 
-// Connections are parked, and closed by the client: in the middle of what it sends, at its end, or without a byte.
+// Connections are parked, and the client closes them: in the middle of a message, after an answer, or before the first byte.
 func TestConnectsAndParksLeaveNothing(t *testing.T) {
 	const n = 250
 	leavesNothing(t, func() {

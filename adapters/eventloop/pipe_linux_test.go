@@ -78,7 +78,7 @@ func TestASmallPipe(t *testing.T) {
 		r, w := small()
 		between(t, r, w)
 	})
-	t.Run("a FIFO, which knows no RWF_NOWAIT", func(t *testing.T) {
+	t.Run("a FIFO, which does not support RWF_NOWAIT", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "fifo")
 		require.NoError(t, unix.Mkfifo(name, 0o600))
 		r := must(os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0))

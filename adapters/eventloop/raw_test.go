@@ -154,8 +154,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Tasks of a Loop run on one of its reactors. The question whether the caller is on the Loop's scheduler must be answered with
-// yes there.
+// Tasks of a Loop run on one of its reactors. A check whether the caller is on the Loop's scheduler must succeed there.
 func TestSame(t *testing.T) {
 	l, other := must(eventloop.New(eventloop.Options{Loops: 2})), must(eventloop.New(eventloop.Options{}))
 	defer other.Close()
@@ -167,7 +166,7 @@ func TestSame(t *testing.T) {
 		task(t, l, func() {
 			here := suspend.Here()
 			if s, ok := suspend.As[interface{ Same(suspend.Spawner) bool }](here); !ok || !s.Same(l) || !s.Same(here) || s.Same(other) {
-				t.Error("a reactor does not know its loop")
+				t.Error("a reactor does not recognise its loop")
 			}
 			if !l.Same(here) || other.Same(here) {
 				t.Error("in a task")

@@ -66,7 +66,7 @@ func (r *reactor) handOver(time.Duration) (enough bool) {
 	return false
 }
 
-// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted for so long. This method is
+// answer ends a turn that has lasted for HandOver, even if no step of the turn has lasted that long. This method is
 // called by the reactor between two steps, on request of r.stalls.
 func (r *reactor) answer(now time.Time) {
 	if lasted := now.Sub(r.loop.base) - time.Duration(r.share.began); lasted > r.loop.opts.HandOver {

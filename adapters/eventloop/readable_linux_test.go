@@ -55,7 +55,7 @@ func TestReadableOp(t *testing.T) {
 		require.True(t, wait(time.Minute))
 		require.True(t, wait(time.Minute), "it reads nothing")
 		must(b.Read(p))
-		require.True(t, wait(time.Minute), "a part is left, of which no event tells")
+		require.True(t, wait(time.Minute), "no event reports the rest of the bytes")
 		must(b.Read(p))
 		must(b.Read(p))
 		require.False(t, wait(10*time.Millisecond))
@@ -113,7 +113,7 @@ func TestReadableOpBeforeItsEvent(t *testing.T) {
 	}
 	select {
 	case <-over:
-		require.Fail(t, "an event of the past has ended the wait")
+		require.Fail(t, "an old event has ended the wait")
 	default:
 	}
 	must(a.Write([]byte("y")))
@@ -140,7 +140,7 @@ func TestReadableOpBesideAReader(t *testing.T) {
 	}
 	select {
 	case <-readable:
-		require.Fail(t, "an event of the past has ended the wait")
+		require.Fail(t, "an old event has ended the wait")
 	default:
 	}
 	must(a.Write([]byte("y")))

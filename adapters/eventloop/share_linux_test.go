@@ -16,9 +16,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// Some clients send more than the server can handle. The other clients wait at most for a turn of the reactor, however many those
-// are. Otherwise they would wait for 64 operations of each of those clients, which is 0.8 s in an HTTP server. The test counts
-// operations, because times say little on a busy machine.
+// Some clients send more than the server can handle. The other clients wait at most for a turn of the reactor, however many such
+// clients there are. Otherwise they would wait for 64 operations of each such client, which is 0.8 s in an HTTP server. The test
+// counts operations, because times say little on a busy machine.
 func TestAFloodLeavesOthersTheirTurn(t *testing.T) {
 	const floods, rounds, takes = 8, 20, time.Millisecond / 2
 	l := open(t, eventloop.Options{HandOver: -1}) // no hand-overs: a reactor does not take turns with tasks outside it

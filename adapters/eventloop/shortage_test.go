@@ -19,7 +19,7 @@ import (
 // While the process has no free descriptors, no connection is accepted. As soon as there are some, the backlog is served,
 // although no event comes. A Close does not wait for the next attempt.
 //
-// OnAcceptError tells of the shortage. Otherwise such a server would look like one without clients.
+// OnAcceptError reports the shortage. Otherwise such a server would look like one without clients.
 func TestAcceptWaitsOutAShortage(t *testing.T) {
 	told := make(chan error, 100)
 	l := open(t, eventloop.Options{OnAcceptError: func(err error, retry time.Duration) {

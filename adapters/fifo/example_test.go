@@ -45,7 +45,7 @@ func ExampleScheduler_Go() {
 	// time
 }
 
-// Requests are collected, and sent together when no task is left that could add another. This needs no timer.
+// Requests are collected, and sent together when no task that could add another is left. This needs no timer.
 func ExampleScheduler_OnIdle() {
 	s := fifo.New(fifo.Options{})
 	var asked []int

@@ -159,7 +159,7 @@ func TestNested(t *testing.T) {
 		_ = outer.Go(func() { others++; _ = p.Fill(42) })
 		err := fifo.Run(bg, func(context.Context) error {
 			if suspend.Here() == suspend.Spawner(outer) {
-				t.Error("an inner task thinks that it is outside")
+				t.Error("an inner task counts as one outside")
 			}
 			v, err := p.Await(bg) // with no runnable task, the inner Run parks its outer task
 			if v != 42 {
@@ -350,7 +350,7 @@ func TestGoexitEndsOneTask(t *testing.T) {
 	}
 }
 
-// The same if the exiting task was resumed by a task that stands in for the scheduler.
+// The same holds if the exiting task was resumed by a task that stands in for the scheduler.
 func TestGoexitWhileAnotherStandsIn(t *testing.T) {
 	run(t, fifo.Options{}, func(s *fifo.Scheduler) {
 		_ = s.Go(func() {})
@@ -470,8 +470,8 @@ func stacks() {
 	})
 }
 
-// A small task fits into the first stack of a goroutine: a wait needs no larger stack, and the coroutine hardly any more. A few
-// tasks need more, when the allocator needs a new span at that moment.
+// A small task fits into the first stack of a goroutine: a wait needs no larger stack, and the coroutine adds little. A few
+// tasks need more, if the allocator needs a new span at that moment.
 func TestAWaitFitsIntoTheFirstStack(t *testing.T) {
 	cmd := exec.Command(os.Args[0]) // runs in a new process, because a garbage collection adapts the size of first stacks to those that it has seen
 	cmd.Env = append(os.Environ(), "FIFO_TEST=stacks", "GOGC=off", "GOMEMLIMIT=off")
@@ -717,7 +717,7 @@ func TestAllocs(t *testing.T) {
 	})
 }
 
-// The same if its tasks wake each other, and stand in for the scheduler meanwhile.
+// The same holds if its tasks wake each other, and stand in for the scheduler meanwhile.
 func TestNestedRunYieldsThoughItsTasksStandIn(t *testing.T) {
 	run(t, fifo.Options{}, func(outer *fifo.Scheduler) {
 		stop, rounds := false, 0
@@ -886,7 +886,7 @@ func TestBurstsDoNotAllocate(t *testing.T) {
 // end. (A Run with a thread of its own does not share coroutines.)
 func TestCoroutinesThatAreKept(t *testing.T) {
 	const n, few = 6000, 1024
-	run(t, fifo.Options{LockOSThread: true, StallAfter: -1}, func(*fifo.Scheduler) { // without reports of stalls, which have a goroutine
+	run(t, fifo.Options{LockOSThread: true, StallAfter: -1}, func(*fifo.Scheduler) { // without reports of stalls, which need a goroutine
 		before := schedtest.Goroutines()
 		var m mvar.MVar[int]
 		live, exits := 0, false

@@ -49,7 +49,7 @@ func givesAway(t *testing.T, s *fifo.Scheduler, main func()) (ended chan struct{
 	return ended
 }
 
-// crowd runs f in so many tasks of a Run that some of their coroutines come from the cache.
+// crowd runs f in enough tasks of a Run for some of their coroutines to come from the cache.
 func crowd(t *testing.T, f func()) {
 	require.NoError(t, fifo.Run(bg, func(context.Context) error {
 		begin := latch.New(1)

@@ -147,7 +147,7 @@ func short() context.Context {
 	return ctx
 }
 
-// If a waiting task is killed, its call does not return, its deferred functions run, and it is in no queue any more.
+// If a waiting task is killed, its call does not return, its deferred functions run, and it is no longer in any queue.
 func TestKillWaiting(t *testing.T) {
 	cancellable, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -178,7 +178,7 @@ func TestKillWaiting(t *testing.T) {
 	}
 }
 
-// The same for a task that has waited with this context before, which takes another path.
+// The same holds for a task that has waited with this context before, which takes another path.
 func TestKillWaitingAgain(t *testing.T) {
 	for i, w := range waits() {
 		t.Run(w.name, func(t *testing.T) {

@@ -52,7 +52,7 @@ type conn struct {
 	at      int32 // in lot.served while the conn is served; in lot.dues while it is parked, or -1 there
 	swallow int32 // the number of times that http.Server will report a parked conn as closed
 	state   state
-	known   bool // ConnState has heard of the conn
+	known   bool // ConnState was called for the conn
 	watched bool // the epoll instance has the descriptor
 }
 

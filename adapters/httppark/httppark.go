@@ -19,7 +19,7 @@
 //     and StateHijacked once for each connection.
 //   - While a new connection is parked, ReadHeaderTimeout (or ReadTimeout) limits the wait for the first byte. From the first
 //     byte on, http.Server measures the same time once more, over TLS each time that a part of a record has arrived.
-//   - Over TLS, ConnState hears of a new connection after the handshake.
+//   - Over TLS, ConnState is called for a new connection after the handshake.
 //
 // HTTP/2 connections are not parked. Neither are connections that do not offer a descriptor by syscall.Conn. Only Linux parks at
 // present: on other systems a Server is an http.Server.

@@ -36,7 +36,7 @@ type site struct {
 	dial   func() (net.Conn, error)
 }
 
-// networks are the kinds of connections for all tests.
+// networks are the kinds of connections that all tests use.
 var networks = []string{"tcp", "unix", "tls"}
 
 // open serves srv on a network. Connections are parked after a few milliseconds.
@@ -236,7 +236,7 @@ func TestAnIdleConnectionHasNoGoroutine(t *testing.T) {
 	}
 }
 
-// TestAPartOfARequest pauses in the middle of a request, of which no byte must be lost.
+// TestAPartOfARequest pauses in the middle of a request, and no byte must be lost.
 func TestAPartOfARequest(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		s := open(t, network, &http.Server{Handler: echo})
@@ -537,7 +537,7 @@ func TestAHandlerThatPanics(t *testing.T) {
 	})
 }
 
-// TestACloseWhileParked closes a parked connection from outside the server. Its owner knows the connection from ConnContext.
+// TestACloseWhileParked closes a parked connection from outside the server. Its owner has got the connection from ConnContext.
 func TestACloseWhileParked(t *testing.T) {
 	onEach(t, func(t *testing.T, network string) {
 		var last atomic.Value
@@ -597,7 +597,8 @@ func TestHTTP2IsNotParked(t *testing.T) {
 	}
 }
 
-// Nor is it parked without TLS, where an idle server reads on after bytes that end with an empty line, as a header of HTTP/1 does.
+// Nor is a connection parked without TLS: an idle server continues to read after bytes that end with an empty line, as an HTTP/1 header
+// does.
 func TestHTTP2WithoutTLS(t *testing.T) {
 	srv := &http.Server{Handler: echo, Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
@@ -659,7 +660,7 @@ func TestAConnectionWithoutADescriptorIsServed(t *testing.T) {
 	require.ErrorIs(t, <-served, http.ErrServerClosed)
 }
 
-// A weak listener fails now and then, and in the end for good.
+// A weak listener fails now and then, and finally for good.
 type weak struct {
 	net.Listener
 	fails chan error

@@ -16,7 +16,7 @@ import (
 // a Close.
 //
 //	-A>                 serving   Accept returns the connection
-//	serving  -S>        leaving   a Read has waited for ParkAfter: http.Server is told that the client has closed
+//	serving  -S>        leaving   a Read has waited for ParkAfter: http.Server gets the end of the stream
 //	leaving  -S>        parked    http.Server closes the connection, and its goroutine ends
 //	parked   -P>        serving   there are bytes: Accept returns the connection again
 //	parked   -T>        closed    the deadline that http.Server has set for an idle connection has passed

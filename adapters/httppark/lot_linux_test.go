@@ -87,6 +87,6 @@ func TestAReadInTheMiddle(t *testing.T) {
 	c.changes(http.StateIdle)
 	time.AfterFunc(20*time.Millisecond, func() { fmt.Fprint(client, "more") })
 	n, err := c.Read(b[:])
-	require.NoError(t, err, "a Read in the middle of a request has said that the client has closed")
+	require.NoError(t, err, "a Read in the middle of a request has reported that the client has closed")
 	require.Equal(t, "more", string(b[:n]))
 }

@@ -410,7 +410,7 @@ func TestOptions(t *testing.T) {
 	must(0, x.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 	n, err := x.Write(make([]byte, 1<<20))
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	require.Less(t, n, 1<<16, "the buffers of both ends")
+	require.Less(t, n, 1<<16, "the Write has filled the buffers of both ends")
 	require.NotZero(t, n)
 	must(0, x.SetNoDelay(false))
 	must(0, x.SetKeepAlive(false))

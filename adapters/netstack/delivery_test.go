@@ -33,7 +33,7 @@ func TestAnAnswerUnderTheLock(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A slowDispatcher takes long for packet 1.
+// A slowDispatcher takes a long time for packet 1.
 type slowDispatcher struct {
 	mu    sync.Mutex
 	order []int

@@ -20,7 +20,7 @@ type listener interface {
 	Close() error
 }
 
-// upper is the server, which answers in capitals. Each connection has a task.
+// upper is the server, which answers in upper case. Each connection has a task.
 func upper(ln listener) error {
 	return ln.Serve(context.Background(), func(_ context.Context, c net.Conn) {
 		b := make([]byte, 100)

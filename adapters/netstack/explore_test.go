@@ -52,7 +52,7 @@ func (f *fake) finish() {
 	f.lock.Unlock()
 }
 
-// Two Reads, of which one may be cancelled, run against events. No byte is lost, and the other Read returns one.
+// Two Reads run against events, and one of them may be cancelled. No byte is lost, and the other Read returns one.
 func TestExploreEvents(t *testing.T) {
 	suspendtest.Explore(t, func(w *suspendtest.World) {
 		f, read := new(fake), 0

@@ -111,7 +111,7 @@ func TestNettest(t *testing.T) {
 	})
 }
 
-// TestVersion checks that the version of gVisor builds. Later versions of its main branch do not.
+// TestVersion checks that the version of gVisor in go.mod builds. Later versions of its main branch do not.
 func TestVersion(t *testing.T) {
 	text := string(must(os.ReadFile("go.mod")))
 	require.Contains(t, text, "gvisor.dev/gvisor v0.0.0-20260905035102-160fafc42237\n")
@@ -287,7 +287,7 @@ func TestNoGoroutinePerConnection(t *testing.T) {
 	// each handler is a coroutine of the loop, which the runtime counts as a goroutine
 	more := schedtest.Goroutines() - before - len(conns)
 	if limit := 2*runtime.GOMAXPROCS(0) + 4; more > limit {
-		t.Errorf("%d goroutines more, beside those of the tasks; %d are allowed", more, limit)
+		t.Errorf("%d goroutines more, besides those of the tasks; %d are allowed", more, limit)
 	}
 	stop()
 	<-served

@@ -105,7 +105,7 @@ func TestEveryOrderOccurs(t *testing.T) {
 	}
 }
 
-// The order also does not depend on whether the task that makes others runnable parks, yields or ends.
+// Nor does the order depend on whether the task that makes others runnable parks, yields or ends.
 func TestEveryOrderOccursWhileMainWaits(t *testing.T) {
 	for name, wait := range map[string]func(done func() bool){
 		"yields": func(done func() bool) {

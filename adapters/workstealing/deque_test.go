@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// starts has the initial indices of a deque under test, including some just before both kinds of wrap-around.
+// starts lists the initial indices of a deque under test, including some just before both kinds of wrap-around.
 var starts = []uint64{0, firstRing - 1, math.MaxInt64 - 3, math.MaxUint64 - 3, math.MaxUint64 - firstRing, math.MaxUint64}
 
 func TestDequeEdges(t *testing.T) {
@@ -30,7 +30,7 @@ func TestDequeEdges(t *testing.T) {
 			check("new deque is empty", d.empty() && d.pop() == nil && stolen() == nil && !d.popIf(x))
 			d.push(x)
 			check("pushed", !d.empty())
-			check("another is not at the bottom", !d.popIf(y))
+			check("another fork is not at the bottom", !d.popIf(y))
 			check("above", d.above(start) && !d.above(start+1))
 			check("popped", d.popIf(x) && d.empty() && !d.above(start))
 			check("popped once", !d.popIf(x) && d.pop() == nil && stolen() == nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// An endless is a fork-join that runs until it is stopped. Its forks are a tree of the given depth, again and again.
+// An endless is a fork-join that runs until it is stopped. Its forks form a tree of the given depth, over and over.
 type endless struct {
 	p     *workstealing.Pool
 	depth int
@@ -61,9 +61,9 @@ func (e *endless) stopAll() {
 	}
 }
 
-// A long fork-join on one worker gives way to queued tasks after a number of forks, which is the same each time, beside any
-// number of other fork-joins. It must not queue up behind its own forks: each of them would then give way in turn, and each new
-// task would wait thirty times as long as the one before.
+// A long fork-join on one worker gives way to queued tasks after a number of forks. The number is the same each time, whether
+// there are other fork-joins or not. It must not queue up behind its own forks: each of them would then give way in turn, and
+// each new task would wait thirty times as long as the one before.
 func TestForksGiveWay(t *testing.T) {
 	const every, atMost, depth = 500, 2 * 61, 20
 	tasks := scale(200)
@@ -115,7 +115,7 @@ func TestForksGiveWay(t *testing.T) {
 	}
 }
 
-// When a fork-join gives way, for whatever reason, it begins no fork for that. Otherwise, with a leaf that yields, each fork
+// A fork-join that gives way, for whatever reason, begins no fork to do so. Otherwise, with a leaf that yields, each fork
 // would become a goroutine.
 func TestForksDoNotMultiply(t *testing.T) {
 	const depth, yielders = 20, 10
@@ -211,8 +211,8 @@ func TestASideYieldsUntilAForkHasRun(t *testing.T) {
 	}
 }
 
-// The same, measured in time, for as long as BRAID_STRESS says. The time is that of all processors between the submission of an
-// empty task and its end.
+// This test measures the same in time, for as long as BRAID_STRESS says. It adds up the time of all processors between the
+// submission of an empty task and its end.
 func TestForksGiveWayInTime(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv("BRAID_STRESS"))
 	if err != nil {
@@ -243,7 +243,7 @@ func TestForksGiveWayInTime(t *testing.T) {
 			}
 			slices.Sort(took)
 			at := func(q float64) time.Duration { return took[int(float64(len(took)-1)*q)] }
-			t.Logf("%d empty tasks: p50 %v, p99 %v, most %v of processor; %d goroutines", len(took), at(.5), at(.99), at(1), goroutines)
+			t.Logf("%d empty tasks: p50 %v, p99 %v, most %v of processor time; %d goroutines", len(took), at(.5), at(.99), at(1), goroutines)
 			if at(.99) > 5*time.Millisecond {
 				t.Error("too long")
 			}

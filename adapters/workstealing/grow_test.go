@@ -52,7 +52,7 @@ func TestThePoolGrows(t *testing.T) {
 	})
 }
 
-// most runs tasks that all block natively for a while, and returns how many did so at the same time.
+// most runs tasks that all block natively for a while, and returns the largest number that did so at the same time.
 func most(p *workstealing.Pool, tasks int, wait func()) int64 {
 	var now, most atomic.Int64
 	var ended sync.WaitGroup
@@ -136,7 +136,7 @@ func TestAWorkerTooManyBeginsNothing(t *testing.T) {
 		close(released)
 		ended.Wait()
 		if n := beside.Load(); n > 4 {
-			t.Errorf("%d tasks began beside another", n)
+			t.Errorf("%d tasks began while another one computed", n)
 		}
 	})
 }
@@ -180,7 +180,8 @@ func TestStatsOfAWorkerThatEnds(t *testing.T) {
 	})
 }
 
-// The first worker never ends. When it is superfluous it asks another worker to end, which may have been asked already.
+// The first worker never ends. When there is one worker too many, the first worker asks another one to end, which may have been asked
+// already.
 func TestTwoWorkersAreTooMany(t *testing.T) {
 	withPool(t, workstealing.Options{Workers: 1, GrowAfter: growAfter, StallAfter: -1}, func(p *workstealing.Pool) {
 		var ended sync.WaitGroup

@@ -216,7 +216,7 @@ func (w way) end(side string) (int, error) {
 	return 0, nil
 }
 
-// expected returns how a Join ends whose sides end in the given ways.
+// expected returns how a Join ends if its sides end in the given ways.
 func expected(a, b way) string {
 	for _, w := range []struct {
 		side string

@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// withQueues runs f with a large pool, and with as many processors in the eyes of the runtime.
+// withQueues runs f with a large pool, and with GOMAXPROCS set to the number of its workers.
 func withQueues(t *testing.T, growAfter time.Duration, f func(p *workstealing.Pool)) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
@@ -116,7 +116,7 @@ func TestTasksBehindALongStep(t *testing.T) {
 	}
 }
 
-// A task waits for one task after another that it has started, beside all kinds of work.
+// A task waits for the tasks that it has started, one after another, while the pool does all kinds of other work.
 func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
 	for name, busy := range busyWith {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestTasksOfATaskAreNotOvertaken(t *testing.T) {
 	}
 }
 
-// Tasks that wake each other on one worker keep no task from outside waiting, nor a fork-join.
+// Tasks that wake each other on one worker keep neither a task from outside nor a fork-join waiting.
 func TestAQueueThatIsNeverEmpty(t *testing.T) {
 	withQueues(t, 0, func(p *workstealing.Pool) {
 		defer yields(p, 5*large)()

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A still is a pool of eight workers, of which none runs. All have just read the clock, and have room in their queues.
+// A still is a pool of eight workers, none of which runs. All have just read the clock, and have room in their queues.
 type still struct {
 	*Pool
 	all []*worker
@@ -61,13 +61,13 @@ func TestEntriesFromOutsideComeFirst(t *testing.T) {
 	require.True(t, w.takes(task("local", &ran)))
 	s.injector.push(entry{fiber: new(fiber)})
 	_, ok := w.pickNew()
-	require.False(t, ok, "the first entry is no new task")
+	require.False(t, ok, "the first entry is not a new task")
 	_, _ = s.injector.pop()
 	e, ok := w.pickNew()
 	run(t, e, ok)
 }
 
-// A queue never gets entries while the injector has more than a turn for each worker, nor more than it has room for.
+// A queue gets no entries while the injector has more than a turn for each worker, and never more than it has room for.
 func TestQueuesBesideACrowd(t *testing.T) {
 	s := newStill()
 	w := s.all[0]
@@ -92,7 +92,7 @@ func TestQueuesBesideACrowd(t *testing.T) {
 	require.False(t, x.takes(entry{f: func() {}}), "a small pool has no queues")
 }
 
-// At the beginning of a turn, the queue joins the entries of the injector, behind them.
+// At the beginning of a turn, the entries of the queue move to the end of the injector.
 func TestATurnEndsTheLeadOfAQueue(t *testing.T) {
 	s := newStill()
 	w := s.all[0]
@@ -113,7 +113,8 @@ func TestATurnEndsTheLeadOfAQueue(t *testing.T) {
 	require.Equal(t, []string{"outside", "first", "second"}, ran)
 }
 
-// A worker may take one fiber after another that has given way, whichever other workers make them. Its queue must not wait for the end.
+// A worker may take an endless series of fibers that have given way, whichever workers they come from. The entries in its queue must not
+// wait until the series ends.
 func TestGivenFibersDoNotOvertakeAQueueForLong(t *testing.T) {
 	s := newStill()
 	w := s.all[0]
@@ -141,7 +142,7 @@ func TestNoQueuesInABubble(t *testing.T) {
 	})
 }
 
-// A worker that is in a long step loses its queue to the injector, to any worker that moves.
+// The queue of a worker in a long step is emptied into the injector, by any worker that moves.
 func TestALongStepKeepsNoQueue(t *testing.T) {
 	s := newStill()
 	stuck, w := s.all[5], s.all[0]
@@ -175,7 +176,7 @@ func TestOneEntryIsStolen(t *testing.T) {
 	require.True(t, s.visible())
 }
 
-// A worker that is asked whether it is superfluous keeps nothing.
+// A worker that is asked to check whether it is one too many keeps nothing.
 func TestARetiringWorkerKeepsNoQueue(t *testing.T) {
 	s := newStill()
 	w := newWorker(s.Pool, 8)

@@ -80,7 +80,7 @@ type Options struct {
 	// no other goroutine of the process runs. Otherwise the pool inspects the stacks of all goroutines, which takes
 	// longer in a process with several hundred goroutines or more. While at least as many goroutines run as the pool
 	// has workers, it inspects the stacks only after ten times GrowAfter, and at most once a second. The pool does not
-	// grow for a task that computes. After its wait, the task runs beside the other tasks until it suspends, yields or
+	// grow for a task that computes. After its wait, the task runs alongside the other tasks until it suspends, yields or
 	// ends. A wait inside a coroutine that the task has created itself is not detected. 0 means 10 ms, or no growth if
 	// Workers is 1. A negative GrowAfter disables growth. A MaxWorkers of 0 means 1000. In a testing/synctest bubble
 	// the pool does not grow.

@@ -38,7 +38,7 @@ func withPool(t *testing.T, o workstealing.Options, f func(p *workstealing.Pool)
 // large is the number of workers of a pool whose workers have queues.
 const large = 8
 
-// newPool returns a pool. The workers of a large one have queues, for which New must see as many processors.
+// newPool returns a pool. The workers of a large pool have queues, if New sees as many processors.
 func newPool(o workstealing.Options) *workstealing.Pool {
 	if o.Workers >= large {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(large))
@@ -270,7 +270,7 @@ func TestCloseFromItsTaskPanics(t *testing.T) {
 			_ = p.Close()
 		})
 		if err := p.Go(func() {}); err != nil {
-			t.Error("closed all the same:", err)
+			t.Error("closed anyway:", err)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Entries whose steps are long are in the injector, whatever the steps before took.
+// Entries whose steps are long go to the injector, however short the steps before were.
 func TestLongStepsLeaveNoRoom(t *testing.T) {
 	s := newStill()
 	w := s.all[0]
@@ -28,7 +28,7 @@ func TestLongStepsLeaveNoRoom(t *testing.T) {
 	}
 }
 
-// A sleep is no long step: after it, a worker has the room that it had before.
+// A sleep is not a long step: after it, a worker has the room that it had before.
 func TestASleepKeepsTheRoom(t *testing.T) {
 	s := newStill()
 	w := s.all[0]

@@ -73,7 +73,7 @@ func TestForksOfManyWaitingTasksAreBegun(t *testing.T) {
 	}
 }
 
-// A long fork-join continues beside a stream of new ones, each of which starts the next.
+// A long fork-join continues alongside a stream of new fork-joins, each of which starts the next.
 func TestALongForkJoinBesideNewOnes(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	withPool(t, workstealing.Options{Workers: 1}, func(p *workstealing.Pool) {
@@ -88,7 +88,7 @@ func TestALongForkJoinBesideNewOnes(t *testing.T) {
 			if begun++; begun < tasks {
 				_ = p.Go(next)
 			} else if leaves < tasks/10 && !schedtest.Race { // its leaves take as long as a turn
-				t.Errorf("%d leaves beside %d tasks", leaves, tasks)
+				t.Errorf("%d leaves during %d tasks", leaves, tasks)
 			}
 			_, _ = short.visit(bg, 7)
 			if ended++; ended == tasks {

@@ -261,9 +261,9 @@ func TestTimeout(t *testing.T) {
 	schedtest.Eventually(t, "the computation is over", func() bool { return s.pool.Stats().Live == 0 })
 }
 
-// Beside a computation of a minute, requests take at most three times as long as beside one in net/http. The computation in
-// net/http uses one goroutine, so a second processor stays free. Both servers run at the same time, so a loaded machine usually
-// slows down both; the best of several attempts counts.
+// During a computation of a minute, requests take at most three times as long as during the same computation in net/http. The
+// computation in net/http uses one goroutine, so a second processor stays free. Both servers run at the same time, so a loaded
+// machine usually slows down both; the best of several attempts counts.
 func TestCostlyRequestsStarveNobody(t *testing.T) {
 	s := start(t)
 	var computes atomic.Bool
@@ -306,12 +306,12 @@ func TestCostlyRequestsStarveNobody(t *testing.T) {
 		for i := range took {
 			worst[i] = slices.Max(took[i])
 		}
-		t.Logf("at most %v, and %v of net/http", worst[0], worst[1])
+		t.Logf("at most %v, and %v with net/http", worst[0], worst[1])
 		if worst[0] <= 3*worst[1] {
 			return
 		}
 	}
-	t.Errorf("at most %v, and %v of net/http", worst[0], worst[1])
+	t.Errorf("at most %v, and %v with net/http", worst[0], worst[1])
 }
 
 func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
@@ -351,7 +351,7 @@ func TestShutdownCancelsWhatTakesTooLong(t *testing.T) {
 	}
 }
 
-// The output of -load is made of answered requests, for each of the servers.
+// The figures of -load are those of answered requests, for each of the servers.
 func TestCompare(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	s := start(t)

@@ -97,8 +97,8 @@ func standard(t *testing.T, in []byte) (status int, ours bool) {
 	return r.StatusCode, true
 }
 
-// Whatever a client sends, it gets complete responses or the end, and the connection is over. If net/http accepts the bytes as
-// a request, ours has the same status.
+// Whatever a client sends, it gets complete responses or the end, and the connection ends. If net/http accepts the bytes as a
+// request, ours has the same status.
 func FuzzRequests(f *testing.F) {
 	for _, s := range []string{
 		get("/fib/10"), get("/fib/10") + get("/fib/30"), get("/fib/-1"), get("/"), get("/fib/+1"), get("//fib/1"), get("/fib/%31"),

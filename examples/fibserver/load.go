@@ -209,7 +209,7 @@ func askUntil(addr string, n int, begin time.Time, every time.Duration, end time
 	return took, nil
 }
 
-// fibonacci computes the nth Fibonacci number in another way than the servers, and at once.
+// fibonacci computes the nth Fibonacci number in a different way from the servers, and at once.
 func fibonacci(n int) int {
 	a, b := 0, 1
 	for range n {

@@ -116,7 +116,7 @@ func (f fixture) shown() (text string) {
 	return text
 }
 
-// until calls look on Fyne's goroutine until it returns true. Each call shows that the window still responds.
+// until calls look on Fyne's goroutine until look returns true. Each call shows that the window still responds.
 func until(t *testing.T, what string, look func() bool) {
 	t.Helper()
 	for ok := false; !ok; {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A client that has asked for the lease has it for so long, counted from when it has asked.
+// A client that asks for the lease gets it for this time, counted from the moment at which it asked.
 const length = 10 * time.Second
 
 func main() {

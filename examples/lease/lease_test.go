@@ -16,7 +16,7 @@ import (
 	"github.com/braidgo/braid/simulation/nemesis"
 )
 
-// borrow asks for the lease until it is lent, and returns when the lease ends.
+// borrow asks for the lease until the server grants it, and returns when the lease ends.
 func borrow(name string, trusting bool) time.Time {
 	for {
 		until := time.Now().Add(length)

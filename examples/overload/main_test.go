@@ -20,10 +20,10 @@ func TestTable(t *testing.T) {
 		t.Log("\n" + out.String())
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if f := strings.Fields(lines[1]); f[len(f)-2] > "0.20" {
-			t.Errorf("a goroutine per request holds %s at 5x", f[len(f)-2])
+			t.Errorf("with a goroutine per request, %s of the answers are good at 5x", f[len(f)-2])
 		}
 		if f := strings.Fields(lines[2]); f[len(f)-2] < "0.90" {
-			t.Errorf("the stage holds %s at 5x", f[len(f)-2])
+			t.Errorf("with the stage, %s of the answers are good at 5x", f[len(f)-2])
 		}
 	})
 }

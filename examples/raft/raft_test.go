@@ -43,7 +43,7 @@ type record struct {
 	in int
 }
 
-// A look has all values on which the invariants of a node depend.
+// A look holds all values on which the invariants of a node depend.
 type look struct {
 	n                             *Node
 	role                          Role
@@ -120,7 +120,7 @@ func (c *cluster) read(ctx context.Context, n *Node) {
 	}
 }
 
-// check looks for a violation of figure 3, on the nodes that have changed.
+// check looks for a violation of the properties in figure 3, on the nodes that have changed.
 func (c *cluster) check() error {
 	if c.stale != nil {
 		return c.stale
@@ -328,5 +328,5 @@ func TestThePicture(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	picture, err := os.ReadFile("../../docs/simulation.svg")
 	require.NoError(t, err)
-	require.Equal(t, string(picture), string(drawn), "BRAID_DIAGRAM=docs/simulation.svg draws it anew")
+	require.Equal(t, string(picture), string(drawn), "BRAID_DIAGRAM=docs/simulation.svg draws it again")
 }

@@ -15,7 +15,7 @@ func Lasting(ctx context.Context) bool {
 	return slices.Contains(lasting, reflect.TypeOf(ctx))
 }
 
-// lasting has the types of contexts from Background, TODO, WithCancel and WithTimeout. Contexts from WithValue are not Lasting, because
+// lasting lists the types of contexts from Background, TODO, WithCancel and WithTimeout. Contexts from WithValue are not Lasting, because
 // they use the Done channel of a parent of any type.
 var lasting = func() []reflect.Type {
 	some, cancel := context.WithCancel(context.Background())

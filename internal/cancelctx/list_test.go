@@ -32,7 +32,7 @@ func TestOrderAndStop(t *testing.T) {
 	nodes[2] = Node{}
 	l.Add(&nodes[2], told(func() { got = append(got, 20) }))
 	if l.Err() != nil {
-		t.Error("it has a reason before it was told")
+		t.Error("it has a reason before it was notified")
 	}
 	l.End(errFirst)
 	l.End(errors.New("second"))
@@ -44,7 +44,7 @@ func TestOrderAndStop(t *testing.T) {
 	}
 	for i := range nodes {
 		if nodes[i].Stop() {
-			t.Errorf("%d is stopped after it was told", i)
+			t.Errorf("%d is stopped after it was notified", i)
 		}
 	}
 	var late Node
@@ -81,7 +81,7 @@ func TestFromWithin(t *testing.T) {
 	}
 }
 
-// Whatever happens at the same time, each node is either stopped once, told once, or refused.
+// Whatever happens at the same time, each node is either stopped once, notified once, or refused.
 func TestTogether(t *testing.T) {
 	for range 500 {
 		var l List

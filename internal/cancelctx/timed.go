@@ -91,7 +91,7 @@ func (l *timed) endWith(err, cause error) {
 	}
 }
 
-// follow ends the Context with the error and the cause of the parent, which has ended. The context between the two may not have heard of it.
+// follow ends the Context with the error and the cause of the parent, which has ended. The context between the two may not have noticed this.
 func (l *timed) follow(parent context.Context) {
 	err, cause := context.Canceled, error(nil)
 	defer func() { l.endWith(err, cause) }() // runs even if the parent panics

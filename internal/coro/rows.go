@@ -33,7 +33,7 @@ type row struct {
 const slowly = 100 * time.Microsecond
 
 // answered updates the mark. The worker calls it after a look has marked the state as asked. It does nothing during a look, which may
-// take long, because it prints the stacks of all goroutines: the worker must not wait for it, and the next look asks again.
+// take a long time, because it prints the stacks of all goroutines: the worker must not wait for it, and the next look asks again.
 func (s *Stalls) answered(now time.Time) {
 	r := &s.row
 	if r.passed == nil {

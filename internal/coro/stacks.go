@@ -60,5 +60,5 @@ func stacks(held time.Duration) iter.Seq2[int64, []byte] {
 // counted, a stall of a fifth of a second would go unreported.
 func charge(took time.Duration, goroutines int) time.Duration { return min(took, atMost(goroutines)) }
 
-// atMost returns the time for which printing the stacks of so many goroutines may stop the process.
+// atMost returns the time for which printing the stacks of the given number of goroutines may stop the process.
 func atMost(goroutines int) time.Duration { return waitShare * perStack * time.Duration(goroutines) }

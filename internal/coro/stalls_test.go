@@ -102,7 +102,7 @@ func TestStallsAreReportedAgain(t *testing.T) {
 	})
 }
 
-// A scheduler that is idle for days is no stall, and neither are many short steps.
+// A scheduler that is idle for days is not stalled, and neither is one with many short steps.
 func TestStallsOfNobody(t *testing.T) {
 	watched(t, 100*time.Millisecond, func(s *Stalls, reports func() []string) {
 		for range 1000 {
@@ -291,14 +291,14 @@ func TestNoStallsInABubble(t *testing.T) {
 		}
 	})
 	if WatchStalls(-1, nil) != nil {
-		t.Error("watched though it is off")
+		t.Error("watched although it is off")
 	}
 	if s := WatchStalls(0, nil); s == nil || s.after != time.Second {
 		t.Error("not watched by default")
 	}
 }
 
-// The tasks of a pool may compute for long. By default, only a native wait is reported.
+// The tasks of a pool may compute for a long time. By default, only a native wait is reported.
 func TestStallsOfAWorker(t *testing.T) {
 	for _, compute := range []bool{true, false} {
 		reports := make(chan string, 1)
@@ -327,7 +327,7 @@ func TestStallsOfAWorker(t *testing.T) {
 		t.Error("computing is reported by default")
 	}
 	if s := WatchWorker(time.Second, nil); s.waitsOnly {
-		t.Error("computing is not reported, though asked for")
+		t.Error("computing is not reported, although it was requested")
 	}
 }
 
@@ -342,7 +342,7 @@ func TestTheLineOfTheProgram(t *testing.T) {
 	}
 }
 
-// A look may take long, because it prints the stacks of all goroutines. The worker does not wait for it when its next step begins.
+// A look may take a long time, because it prints the stacks of all goroutines. The worker does not wait for it when its next step begins.
 func TestTheWorkerDoesNotWaitForALook(t *testing.T) {
 	watched(t, time.Hour, func(s *Stalls, _ func() []string) {
 		s.Rows(func() int { return 0 }, func() int { return 0 })

@@ -17,8 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Get compares its result with the id that the runtime prints. Without this, a fifo could take every goroutine for its own, and
-// lose tasks or hang.
+// Get compares its result with the id that the runtime prints. Without this check, a fifo could take every goroutine for its
+// own, and lose tasks or hang.
 func TestGetIsWhatTheRuntimePrints(t *testing.T) {
 	if isRead := way.Load() == read; isRead == misread {
 		t.Errorf("the fast way is used: %v; it misreads: %v", isRead, misread)
@@ -51,9 +51,9 @@ func TestAWrongOffsetIsRefusedAndToldOnce(t *testing.T) {
 			t.Errorf("%s: Get() = %d, the runtime prints %d", name, got, want)
 		}
 	}
-	decide(Printed, func(string) { t.Error("a good one is complained of") })
+	decide(Printed, func(string) { t.Error("a correct implementation is reported") })
 	if way.Load() != read {
-		t.Error("a good one is refused")
+		t.Error("a correct implementation is refused")
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// A task of a Group waits for a lock that the caller holds. If the caller calls Wait, this is a deadlock, even beside a task that
-// runs. WaitIdle is no deadlock: the Group is idle as soon as the other task waits.
+// A task of a Group waits for a lock that the caller holds. If the caller calls Wait, this is a deadlock, even while another task
+// runs. WaitIdle is not a deadlock: the Group is idle as soon as the other task waits.
 func TestTheCensusSeesTheTasks(t *testing.T) {
 	for name, wait := range map[string]func(g *idle.Group, ctx context.Context) error{"Wait": (*idle.Group).Wait, "WaitIdle": (*idle.Group).WaitIdle} {
 		t.Run(name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestIdleIsExact(t *testing.T) {
 		}
 		for range rounds {
 			require.NoError(t, g.WaitIdle(bg))
-			require.Zero(t, onWay.Load(), "it is idle, and tokens are on their way")
+			require.Zero(t, onWay.Load(), "it is idle although tokens are on their way")
 			n := 1 + rand.IntN(4)
 			onWay.Add(int64(n))
 			for range n {
@@ -319,7 +319,7 @@ func TestOnIdlePanics(t *testing.T) {
 					runs, on := make(chan int), make(chan int)
 					require.NoError(t, g.Go(func() { close(runs); <-on }))
 					<-runs
-					require.False(t, g.Idle(), "a task runs, and was counted out twice")
+					require.False(t, g.Idle(), "a running task was counted out twice")
 					close(on)
 					require.NoError(t, g.Wait(bg))
 				})

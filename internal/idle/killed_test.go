@@ -49,7 +49,7 @@ func TestKillAndResume(t *testing.T) {
 	})
 }
 
-// The same for a wait under a Task that is bound in the body of a Pull, or in a Pull inside that body.
+// The same holds for a wait under a Task that is bound in the body of a Pull, or in a Pull inside that body.
 func TestKillInAPull(t *testing.T) {
 	for name, within := range map[string]func(f func()){
 		"no Bind":   func(f func()) { pulled(f) },
@@ -290,7 +290,7 @@ func TestShieldOfABody(t *testing.T) {
 							call(func() { next() })
 							next()
 							if left {
-								take() // without an end of the body
+								take() // the body does not end
 								return
 							}
 							defer stop()

@@ -15,7 +15,7 @@ import (
 
 // A Producer runs a sequence in a new task of its reader's scheduler. The reader is the task that has called Start, and only the
 // reader may call the methods. The sequence runs only from a Request until it has its next value. Then it is paused in its yield.
-// It therefore runs beside the reader only if the reader does something else after a Request, before the value has arrived.
+// It therefore runs in parallel with the reader only if the reader does something else after a Request, before the value has arrived.
 type Producer[T any] struct {
 	requests  *chanx.Chan[struct{}]
 	values    *chanx.Chan[Next[T]] // closed at the end of the sequence

@@ -13,7 +13,7 @@ import (
 //	told   -T> exited  the task exits in its wait, or in the next wait, or in its yield
 //	told   -T> runs    the sequence was paused, so that it ends by itself: its waits are not ended any more
 //
-// The task exits by a Kill, so that nothing is lost that was delivered to the wait in the meantime.
+// The task exits by a Kill, so that nothing that was delivered to the wait in the meantime is lost.
 type task struct {
 	suspend.Task
 	on     suspend.Spawner

@@ -15,8 +15,8 @@ func locked() bool {
 	return Locked(task.G())
 }
 
-// On a processor that package prefetch knows, Locked reports a lock until the last Unlock. On other processors it always returns
-// false.
+// On a processor that package prefetch supports, Locked reports a lock until the last Unlock. On other processors it always
+// returns false.
 func TestLocked(t *testing.T) {
 	Find()
 	known := runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"

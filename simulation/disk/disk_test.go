@@ -81,7 +81,7 @@ func TestNames(t *testing.T) {
 		old := create(t, d, "b", "old")
 		defer old.Close()
 		fresh := create(t, d, "b", "fresh")
-		require.Equal(t, "old", text(t, old), "a file in place of another leaves it as it is")
+		require.Equal(t, "old", text(t, old), "a file that replaces another one leaves its contents alone")
 		require.NoError(t, fresh.Close())
 		require.NoError(t, create(t, d, "c", "c").Close())
 		require.NoError(t, d.Rename("c", "a"))

@@ -147,7 +147,7 @@ func TestPanicInGoroutine(t *testing.T) {
 	require.Contains(t, f.Command, "-run='^TestPlay$'")
 }
 
-// A sweep finds a part that no switch of can be left out, in few runs, and ends when its time is over.
+// A sweep finds, in few runs, a set of switches of which none can be left out, and ends when its time is over.
 func TestSweep(t *testing.T) {
 	var all []key
 	for n := range uint64(3405) {
@@ -298,7 +298,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []string{"A", "Z", "A1"}, []string{letter(0), letter(25), letter(26)})
 }
 
-// A goroutine has a second step where it goes on after a switch, and each goroutine has a name.
+// A goroutine has a second step where it continues after a switch, and each goroutine has a name.
 func TestSteps(t *testing.T) {
 	const log = "n 1 0 0 \nq 1 1 0 main.main\t/x/main.go:3\t\nn 2 0 0 TestA\ng 2 1 3 main.f\t/x/a.go:1\t\ng 2 2 4 net.f\t/go/src/net/net.go:1\t\n" +
 		"q 2 3 0 main.f\t/x/a.go:5\t\np 2 3 0 \nr 3 0 0 \nq 3 1 0 main.g\t/x/a.go:9\t\nr 4 0 0 \nq 4 1 0 main.h\t/x/a.go:7\t\nr 2 0 0 \nr 3 0 0 \n"
@@ -330,7 +330,7 @@ func TestSwitches(t *testing.T) {
 	require.Equal(t, "5:000001p2,000001w3", with("5", effective))
 }
 
-// The middle of a too long output is dropped.
+// The middle of an output that is too long is dropped.
 func TestClipped(t *testing.T) {
 	c := &clipped{}
 	for i := range 100_000 {

@@ -114,8 +114,7 @@ func (x *ward) observe(ctx context.Context) {
 	}
 }
 
-// ill returns the symptoms under faults of a kind, and whether some look after these found no symptoms. At the end there must be
-// none.
+// ill returns the symptoms under faults of a kind, and whether a later look found no symptoms. At the end there must be none.
 func ill(t *testing.T, seed uint64, o nemesis.Options) (all map[string]bool, heals bool) {
 	var x *ward
 	all = map[string]bool{}
@@ -227,7 +226,7 @@ func TestClients(t *testing.T) {
 			calm := nemesis.Start(w, nemesis.Options{Nodes: []string{"server"}, Clients: []string{"client"}, Every: 100 * time.Millisecond})
 			w.Always(func() error {
 				if w.Node("client").Crashed() || w.Node("server").Crashed() || !w.Node("client").Now().Equal(w.Now()) {
-					return errors.New("more than the link is harmed")
+					return errors.New("more than the link is affected")
 				}
 				return nil
 			})

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// badgerDB is a program of cuts: it commits keys from 1 on. badger maps its logs into memory, and makes them durable by msync.
-// The program first removes logs of length 0, which have no entries.
+// badgerDB is a program for cuts, which commits keys from 1 on. badger maps its logs into memory, and makes them durable by
+// msync. The program first removes logs of length 0, which have no entries.
 func badgerDB(syncs bool) func(first int, there func(n int), acknowledge func(n int)) error {
 	return func(_ int, there func(n int), acknowledge func(n int)) error {
 		if err := os.MkdirAll("/data", 0o700); err != nil {
@@ -61,7 +61,7 @@ func badgerDB(syncs bool) func(first int, there func(n int), acknowledge func(n 
 	}
 }
 
-// badger on disk loses its power, and never a transaction.
+// badger on disk loses its power, but never a transaction.
 func TestBadger(t *testing.T) {
 	onDisk(t, 2, true, func(_ context.Context, w *world) error { return cuts(w, 10, true, badgerDB(true)) })
 }

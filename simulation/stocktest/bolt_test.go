@@ -60,8 +60,8 @@ func cuts(w *world, rounds int, kills bool, program func(first int, there func(n
 	return nil
 }
 
-// boltDB is a program of cuts: it commits keys from 1 on.
-// With syncs, the program syncs the file that it has opened: the bytes that a killed program has written may not be durable.
+// boltDB is a program for cuts, which commits keys from 1 on. With syncs, the program syncs the file that it has opened: the
+// bytes that a killed program has written may not be durable.
 func boltDB(noSync, syncs bool) func(first int, there func(n int), acknowledge func(n int)) error {
 	return func(_ int, there func(n int), acknowledge func(n int)) error {
 		if err := os.MkdirAll("/data", 0o700); err != nil {
@@ -110,7 +110,7 @@ func boltDB(noSync, syncs bool) func(first int, there func(n int), acknowledge f
 	}
 }
 
-// bbolt loses its power 50 times, and never a transaction. Its file is there if a sync of a file keeps the name.
+// bbolt loses its power 50 times, but never a transaction. Its file is there if a sync of a file keeps the name.
 func TestBolt(t *testing.T) {
 	onDisk(t, 4, true, func(_ context.Context, w *world) error { return cuts(w, 50, false, boltDB(false, false)) })
 }

@@ -22,8 +22,9 @@ import (
 
 // A vdisk is a vfs.FS. Its folders are prefixes of names.
 //
-// After a crash a call of the disk ends its goroutine. In pebble a deferred Unlock then meets an open mutex, and an error
-// is a panic. So each call has a goroutine of its own. A change of the dead disk succeeds without effect, and a read waits for ever.
+// After a crash a call of the disk ends its goroutine. In pebble a deferred Unlock then meets an open mutex, and an error is a
+// panic. So each call has a goroutine of its own. After the crash, an operation that changes the disk succeeds without effect, and a
+// read waits for ever.
 type vdisk struct {
 	vfs.FS // nil, because pebble calls only the methods below
 	fs     disk.FS

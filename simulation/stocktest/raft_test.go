@@ -188,7 +188,7 @@ func (c *cluster) wrong(format string, args ...any) {
 	}
 }
 
-// An fsm has the commands that were applied on a node.
+// An fsm holds the commands that were applied on a node.
 type fsm struct {
 	c    *cluster
 	name string
@@ -332,7 +332,7 @@ func replicates(forgets bool) func(ctx context.Context, w *world) error {
 		for _, n := range names {
 			for i := range 100 {
 				if !c.members[n].fsm.has[fmt.Sprint("x", i)] {
-					c.wrong("x%d was acknowledged, and %s has not got it", i, n)
+					c.wrong("x%d was acknowledged, and %s does not have it", i, n)
 				}
 			}
 			go c.members[n].Shutdown()

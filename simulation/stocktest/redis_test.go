@@ -18,7 +18,7 @@ import (
 	"github.com/braidgo/braid/simulation"
 )
 
-// counts has the data of the fake servers of redis and Postgres.
+// counts holds the data of the fake servers of redis and Postgres.
 type counts struct {
 	mu sync.Mutex
 	of map[string]int

@@ -1,5 +1,5 @@
-// Package stocktest runs stock programs as guests of a World, each as its module has it: net/http, grpc-go, go-redis, pgx, hashicorp/raft and
-// pebble. With the overlay, bbolt and badger run on disk. Each seed runs twice, and both runs must have the same trace.
+// Package stocktest runs unchanged stock programs as guests of a World: net/http, grpc-go, go-redis, pgx, hashicorp/raft and pebble. With
+// the overlay, bbolt and badger run on disk. Each seed runs twice, and both runs must have the same trace.
 //
 //	go test .                        20 seeds of each, 5 where each run is a process
 //	BRAID_SEEDS=1000 go test -v .    more, with seeds per second
@@ -61,7 +61,7 @@ func perform(t *testing.T, seeds int, main func(ctx context.Context, w *world) e
 	t.Logf("%.1f s of processor", (processor.Used() - begun).Seconds())
 }
 
-// sums has the sums of the traces. Only the first of two runs of a seed has one.
+// sums holds the sums of the traces. Only the first of two runs of a seed has one.
 type sums struct {
 	hash.Hash64
 	seed uint64

@@ -32,7 +32,7 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// ways has two ways to take n messages and acknowledge them, with the given width.
+// ways lists two ways to take n messages and acknowledge them, with the given width.
 var ways = []struct {
 	name string
 	take func(tb testing.TB, n, width int, begins func()) time.Duration

@@ -23,7 +23,7 @@ func run(t *testing.T, f func(ctx context.Context, n int) error, o stage.Options
 	return s
 }
 
-// A message whose process dies each time is dead after Tries deliveries, and is not begun once more.
+// A message whose process dies each time is a dead letter after Tries deliveries, and is not begun again.
 func TestProcessesThatDie(t *testing.T) {
 	const tries = 3
 	js, q := open(t, queue.Options{Tries: tries, AckWait: 200 * time.Millisecond, Dead: "graveyard", Storage: jetstream.MemoryStorage})
@@ -92,7 +92,7 @@ func TestDeadLettersFit(t *testing.T) {
 	}
 }
 
-// Messages that wait for another try do not count for InFlight.
+// Messages that wait for another try do not count towards InFlight.
 func TestDelayedTriesUseNoPlace(t *testing.T) {
 	const places = 4
 	_, q := open(t, queue.Options{InFlight: places, Tries: 1000, Storage: jetstream.MemoryStorage})
@@ -117,7 +117,7 @@ func TestDelayedTriesUseNoPlace(t *testing.T) {
 	}
 	tries := bad.Load()
 	eventually(t, "the good ones done", func() bool { return good.Load() == 50 })
-	require.Less(t, bad.Load(), tries+3*2, "the good ones have waited for the bad ones")
+	require.Less(t, bad.Load(), tries+3*2, "the good messages have waited for the bad ones")
 	_ = stop()
 	require.Equal(t, places, waiting(q))
 }
@@ -189,8 +189,8 @@ func TestWhatIsNoTry(t *testing.T) {
 	require.Equal(t, queue.Stats{Pulled: stats.Pulled, Done: 1, Failed: 1, Returned: 3, Snoozed: 3, Waits: stats.Waits}, stats)
 }
 
-// During an outage that is longer than AckWait, the process of a message lives. The message is not begun again, and its try
-// counts once.
+// The process that handles a message survives an outage that is longer than AckWait. The message is not begun again, and
+// its try counts once.
 func TestOutageInProgress(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, -1)
@@ -223,7 +223,7 @@ func TestOutageInProgress(t *testing.T) {
 	require.Zero(t, buried(js))
 }
 
-// Only the bound of the queue is ErrFull. Other limits of a stream have the same code.
+// Only a full queue is ErrFull. Other limits of a stream have the same code as a full queue.
 func TestOtherLimits(t *testing.T) {
 	js, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
 	config := must(js.Stream(bg, "work")).CachedInfo().Config

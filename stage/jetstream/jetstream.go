@@ -7,7 +7,7 @@
 // # Tries
 //
 // A try is a delivery whose task failed, or that was never answered, because the process died or lost its connection. A message begins
-// at most Options.Tries times, and is then dead. Deliveries that were answered without a failure are no tries: a message that waited
+// at most Options.Tries times, and is then dead. Deliveries that were answered without a failure do not count: a message that waited
 // for room in an overloaded stage and was given back at the end of Serve, and a task that failed with an error from Snooze.
 package jetstream
 
@@ -140,7 +140,7 @@ func Open[T any](ctx context.Context, js jetstream.JetStream, name string, o Opt
 		o.AckWait = 30 * time.Second
 	}
 	q := &Queue[T]{js: js, name: name, subject: "stage." + name, o: o}
-	// The bound is that of one subject, so that a message finds room for its next try. Do not set MaxBytes beside it: the server would
+	// The bound is that of one subject, so that a message finds room for its next try. Do not set MaxBytes in addition: the server would
 	// acknowledge messages that it does not store.
 	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{q.subject, q.againSubject("*"), q.laterSubject("*")}, Retention: jetstream.WorkQueuePolicy,

@@ -326,9 +326,9 @@ func TestReplicasAsProcesses(t *testing.T) {
 	s.WaitForShutdown()
 	t.Logf("%d done, %d doubled, refused %d times", done, doubled, refused)
 	if doubled > replicaWidth {
-		t.Errorf("%d doubled, at most %d were in hand", doubled, replicaWidth)
+		t.Errorf("%d were done twice, and at most %d were in progress", doubled, replicaWidth)
 	}
 	if refused == 0 {
-		t.Error("the bound was never met")
+		t.Error("the bound was never reached")
 	}
 }

@@ -67,7 +67,7 @@ func TestOverloadIsNoFailure(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// An overload error that the handler returns is no failure either.
+// An overload error that the handler returns is not a failure either.
 func TestOverloadFurtherOn(t *testing.T) {
 	js, q := open(t, queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage})
 	var runs atomic.Int32
@@ -174,7 +174,7 @@ func TestPermanent(t *testing.T) {
 		t.Error(told)
 	}
 	if queue.Permanent(nil) != nil {
-		t.Error("an error out of nothing")
+		t.Error("an unexpected error")
 	}
 	_ = s.Shutdown(bg)
 }
@@ -248,8 +248,8 @@ func TestInProgress(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// A dead message was stored, and is delivered again because the process died then. It is stored once. A message with the same
-// number in a new queue is stored, too.
+// A dead message was stored, and is delivered again because the process died after that. It is stored once. A message with
+// the same number in a new queue is stored, too.
 func TestDeadOnce(t *testing.T) {
 	o := queue.Options{Tries: 1, Dead: "graveyard", Storage: jetstream.MemoryStorage}
 	js, q := open(t, o)
@@ -278,7 +278,7 @@ func TestDeadOnce(t *testing.T) {
 	_ = s.Shutdown(bg)
 }
 
-// The width limits the messages in progress. All of it is used while some messages take long.
+// The width limits the messages in progress. All of the width is used while some messages take a long time.
 func TestWidth(t *testing.T) {
 	const width = 20
 	_, q := open(t, queue.Options{Storage: jetstream.MemoryStorage})
@@ -300,7 +300,7 @@ func TestWidth(t *testing.T) {
 		submit(t, q, n)
 	}
 	stop, _ := serving(q, s, width)
-	eventually(t, "stuck with as many as it is wide", func() bool { return in.Load() == width && q.Stats().Done > 0 })
+	eventually(t, "stuck with as many messages as the width", func() bool { return in.Load() == width && q.Stats().Done > 0 })
 	close(let)
 	eventually(t, "all done", func() bool { return waiting(q) == 0 })
 	_ = stop()

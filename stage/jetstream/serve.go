@@ -26,7 +26,7 @@ const (
 
 // Serve pulls messages, and runs a task of f with each, at most width at the same time. When the task and all its children are done,
 // Serve acknowledges the message. If the task fails, the message is delivered again after a delay; after Options.Tries tries it is
-// dead, and its task begins no more. A message is dead at once if it is not the JSON encoding of a T, or if its task fails with an
+// dead, and its task does not begin again. A message is dead at once if it is not the JSON encoding of a T, or if its task fails with an
 // error from Permanent.
 //
 // An overload is not a failure: if a stage of f rejects or sheds the message, or a handler returns an ErrOverload, Serve waits and
@@ -89,7 +89,7 @@ type serving[T, Out any] struct {
 }
 
 // take passes m to the function do in worker i. If another worker has the message in hand, m is the same message, which the servers
-// have delivered again because they did not hear of it, as after an outage: that worker answers it, and m is dropped.
+// have delivered again because the answer did not reach them, as after an outage: that worker answers it, and m is dropped.
 func (s *serving[T, Out]) take(ctx context.Context, i int, m jetstream.Msg) error {
 	same := func(other jetstream.Msg) bool { return other != nil && nameOf(other) == nameOf(m) }
 	s.mu.Lock()

@@ -21,7 +21,7 @@ var (
 	errOops = errors.New("oops")
 )
 
-// A servers stands for the NATS servers: it stores messages, unless refuse returns an error for them.
+// servers stands for the NATS servers: it stores messages, unless refuse returns an error for them.
 type servers struct {
 	jetstream.JetStream
 	stored []*nats.Msg
@@ -161,7 +161,7 @@ func TestTries(t *testing.T) {
 			stored: "graveyard Reason=oops Size=1 data="},
 		{what: "the dead letter is refused", n: 1, err: Permanent(errOops), refuse: noDead, ran: true, answer: "ack", stats: Stats{Errors: 1},
 			stored: "stage.work.later.7-9 Tries=3 Delay=1s Dead=oops data=1"},
-		{what: "the verdict is in the message", n: 1, header: nats.Header{deadHeader: {"oops"}, triesHeader: {"3"}}, answer: "term oops", stats: Stats{Dead: 1},
+		{what: "the decision is in the message", n: 1, header: nats.Header{deadHeader: {"oops"}, triesHeader: {"3"}}, answer: "term oops", stats: Stats{Dead: 1},
 			stored: "graveyard Tries=3 Reason=oops data=1"},
 		{what: "the dead letter and the copy are refused", n: 3, err: errOops, refuse: full, ran: true, answer: "nak 1s", stats: Stats{Errors: 2}},
 	} {
@@ -188,7 +188,7 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// A stage leaves decisions that belong to Serve to Serve.
+// A stage leaves the decisions that belong to Serve to it.
 func TestRetryable(t *testing.T) {
 	require.True(t, Retryable(errOops))
 	require.True(t, Retryable(stage.ErrFull))
@@ -206,7 +206,7 @@ func TestReasons(t *testing.T) {
 	require.Equal(t, "x"+strings.Repeat("ü", longestText/2-1), short(errors.New("x"+strings.Repeat("ü", longestText))))
 }
 
-// A message that is accepted and then shed waits twice as long each time, up to a fifth of a second. This is one try.
+// A message that is accepted and then shed waits twice as long each time, up to a fifth of a second. All its deliveries count as one try.
 func TestWaitsOfAnOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	defer server.Close()
 	ctx, stop := context.WithCancel(bg)
 	var all sync.WaitGroup
-	for range 8 { // repeats: on a starved machine, the disk, too, has more to do than it can
+	for range 8 { // repeats: on a starved machine, the disk is overloaded, too
 		all.Go(func() {
 			for ctx.Err() == nil {
 				offer(10)

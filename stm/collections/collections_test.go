@@ -26,7 +26,7 @@ import (
 
 var bg = context.Background()
 
-// A world has one collection of each type, and a call is an operation on one of them.
+// A world holds one collection of each type, and a call is an operation on one of them.
 type world struct {
 	m     collections.Map[int, int]
 	open  collections.Queue[int]

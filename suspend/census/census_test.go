@@ -104,7 +104,7 @@ func TestDeadlock(t *testing.T) {
 	require.Empty(t, s.Tasks, "cancelled waits and tasks that have ended are gone")
 }
 
-// A task waits for a lock whose holder waits for an object that has no holder. This is no deadlock.
+// A task waits for a lock whose holder waits for an object that has no holder. This is not a deadlock.
 func TestNoDeadlock(t *testing.T) {
 	on(t)
 	var m mutex.Mutex

@@ -130,7 +130,7 @@ func TestOnAndOffUnderLoad(t *testing.T) {
 		require.True(t, locks[i].TryLock())
 	}
 	defer census.Start(census.Options{StuckAfter: -1})()
-	require.Empty(t, census.Take().Tasks, "the census begins anew")
+	require.Empty(t, census.Take().Tasks, "the census begins without records")
 }
 
 // The census keeps nothing alive: not a mutex that was locked when the program lost it, not a promise for which a Then waits, not

@@ -36,7 +36,7 @@ func serve(t *testing.T) *httptest.Server {
 	return server
 }
 
-// holding has the lines of the page and of the text that name a deadlock: both tasks, the objects for which they wait, the lines
+// holding lists the lines of the page and of the text that name a deadlock: both tasks, the objects for which they wait, the lines
 // of code, and the holders.
 var holding = []string{
 	`goroutine \d+ \(fifo\) waits for mutex.Mutex "a": mutex.Mutex.LockContext at census_test.crosswise.func1 \(census/census_test.go:\d+\), `,

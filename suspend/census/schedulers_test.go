@@ -184,7 +184,7 @@ func TestOperations(t *testing.T) {
 	require.Len(t, census.Take().Tasks, 1, "only the holder of the permits is left: %s", census.Take())
 }
 
-// The conformance kit passes also while the census is on.
+// The conformance kit also passes while the census is on.
 func TestConformance(t *testing.T) {
 	on(t)
 	suspendtest.Scheduler(t, func(testing.TB) (suspend.Spawner, func()) {

@@ -113,7 +113,7 @@ func TestScopes(t *testing.T) {
 
 		_ = body.Fill(1)
 		schedtest.Eventually(t, "the body has returned", func() bool { return len(awaiting("body")) == 0 && len(paths("scope.Run", "")) == 1 })
-		require.Equal(t, [][]string{{`scope.Scope "outer"`}}, paths("scope.Run", ""), "the task that waits for the children is no member any more")
+		require.Equal(t, [][]string{{`scope.Scope "outer"`}}, paths("scope.Run", ""), "the task that waits for the children is no longer a member")
 		_ = leaves.Fill(1)
 		require.NoError(t, outer.Shutdown(bg))
 		schedtest.Eventually(t, "the scopes around it have ended", func() bool { return len(census.Take().Scopes) == 1 })
@@ -206,7 +206,7 @@ func TestThePageShowsScopes(t *testing.T) {
 }
 
 // The body of a Pull opens a scope and yields inside it. The scope includes what the body does, but nothing that the callers of
-// next do, even if they leave their scopes in another order than the body.
+// next do, even if they leave their scopes in a different order from the body.
 func TestCallersAreNotInTheScopeOfAPull(t *testing.T) {
 	schedtest.Each(t, func(t *testing.T, s suspend.Spawner) {
 		on(t)

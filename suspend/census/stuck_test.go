@@ -20,7 +20,7 @@ import (
 	"github.com/braidgo/braid/suspend/census"
 )
 
-// stuck switches the census on in a bubble, with a limit of ten seconds. The function reports returns the reports so far.
+// stuck switches the census on in a bubble, with a limit of ten seconds. It returns a function that returns the reports so far.
 func stuck(t *testing.T) (reports func() []string, stop func()) {
 	var mu sync.Mutex
 	var all []string

@@ -1,4 +1,4 @@
-// Package sched has the capabilities that a scheduler may supply to package suspend, beside starting tasks.
+// Package sched has the capabilities that a scheduler may supply to package suspend, besides starting tasks.
 //
 // The functions of package suspend find a capability with suspend.As, and use a default if the scheduler lacks it. A Spawner that
 // wraps another has a method Unwrap() Spawner, through which As finds the other's capabilities. The conformance kit,

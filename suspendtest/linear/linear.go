@@ -125,7 +125,7 @@ func (h *History[S, In, Out]) Check() error {
 	case porcupine.Unknown:
 		return fmt.Errorf("linear: undecided: %d operations", len(h.ops))
 	case porcupine.Illegal:
-		return errors.New("linear: there is no order for" + s.String())
+		return errors.New("linear: no order explains" + s.String())
 	}
 	if h.world != nil {
 		h.model.passed.Store(s.String(), nil)

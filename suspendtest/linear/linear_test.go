@@ -32,7 +32,7 @@ func (c *counter) add(ctx context.Context) (before int, err error) {
 	return before, nil
 }
 
-// step is the step of a counter.
+// step is the step function of the model of a counter.
 func step(n int, op string, out int) (after int, possible bool) { return n + 1, out == n }
 
 func counting(two bool) func(w *suspendtest.World) {
@@ -81,7 +81,7 @@ func ExampleModel_In() {
 	// 	                      has ended
 	// 	add returns 0, <nil>
 	// 	has ended
-	// 	FAILED: check: linear: there is no order for
+	// 	FAILED: check: linear: no order explains
 	// 	  1 to   4: add returned 0
 	// 	  2 to   3: add returned 0
 	// replay: 1.-.001
@@ -89,7 +89,7 @@ func ExampleModel_In() {
 
 // A history is rejected if no order has its results. The trace shows these results.
 func TestHistories(t *testing.T) {
-	for two, wants := range map[bool][]string{false: {"which are all"}, true: {"linear: there is no order for", "add returns 0, <nil>", "1 to "}} {
+	for two, wants := range map[bool][]string{false: {"runs, all "}, true: {"linear: no order explains", "add returns 0, <nil>", "1 to "}} {
 		heard := &hearing{TB: t}
 		suspendtest.Explore(heard, counting(two), suspendtest.ExploreOptions{})
 		for _, want := range wants {

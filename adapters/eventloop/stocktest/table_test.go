@@ -30,7 +30,7 @@ type outcome string
 
 const (
 	works    outcome = ""
-	slow     outcome = "slow"     // a task beside it was delayed for longer than slowly, and four times as long as a goroutine
+	slow     outcome = "slow"     // another task was delayed for longer than slowly, and four times as long as a goroutine
 	deadlock outcome = "deadlock" // the row has not ended within the limit
 	either   outcome = "works, or a deadlock on a busy machine"
 )

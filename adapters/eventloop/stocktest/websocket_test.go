@@ -117,7 +117,7 @@ type taken struct {
 
 func (t *taken) Header() http.Header { return t.header }
 func (t *taken) Write(p []byte) (int, error) {
-	return 0, errors.New("the connection is to be taken over")
+	return 0, errors.New("the handler must take over the connection")
 }
 func (t *taken) Hijack() (net.Conn, *bufio.ReadWriter, error) { return t.c, t.rw, nil }
 func (t *taken) WriteHeader(status int) {

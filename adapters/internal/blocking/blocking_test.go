@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A stepper has Goroutines whose functions end, and whose looks come, when the test wants it. Each step is one critical section,
+// A stepper has Goroutines whose functions end, and whose looks come, when the test says so. Each step is one critical section,
 // so the test can run all possible orders.
 type stepper struct {
 	*Goroutines
@@ -148,7 +148,7 @@ func (m model) differs(s *stepper, tell bool) string {
 	case queued > 0 && int(running) < m.may:
 		return "a function waits although another one may run"
 	case queued == 0 && running == 0 && s.awaits():
-		return "a look is set for nothing"
+		return "a look is set for no reason"
 	case queued > 0 && !s.awaits() && (m.may < m.most || tell && !s.told2()):
 		return "no look is set"
 	case (s.gone == 1) != (m.closed && running == 0):
@@ -157,7 +157,7 @@ func (m model) differs(s *stepper, tell bool) string {
 	return ""
 }
 
-// endsWell closes s, lets all looks come, and then ends each function. It describes a mistake of s meanwhile.
+// endsWell closes s, lets all looks come, and then ends each function. It describes the first mistake that s makes.
 func (m model) endsWell(s *stepper) string {
 	s.Close()
 	for n := 0; len(s.looks) > 0; n++ {

@@ -28,7 +28,7 @@ func TestParts(t *testing.T) {
 	require.True(t, NewParts(3).Close(), "empty")
 }
 
-// One call reports the end, when nothing is left that was accepted.
+// One call reports the end, when nothing that was accepted is left.
 func TestOneSeesTheEndOfParts(t *testing.T) {
 	const parts = 3
 	for range 200 {
@@ -61,7 +61,8 @@ func TestOneSeesTheEndOfParts(t *testing.T) {
 	}
 }
 
-// Live never counts a part twice that Close moves meanwhile. All entered by part 0, and all but 1,000 left by the others.
+// Live never counts a part twice, even while Close moves the part. All calls entered through part 0, and all but 1,000 left through the
+// other parts.
 func TestLiveDuringClose(t *testing.T) {
 	for range 1000 {
 		c := NewParts(9)

@@ -5,7 +5,7 @@ import "time"
 // A caution selects steps that run outside (see lease) from the start, before they can be stuck. One hand-over is not
 // enough if many tasks wait natively, such as the tasks of a stock connection pool: each would stop all other tasks
 // once. So after a hand-over each of the next tasks must prove itself with a few steps outside, its proofs. A task that
-// has waited or computed for long takes more steps outside, and causes more tasks to prove themselves. If there is no
+// has waited or computed for a long time takes more steps outside, and causes more tasks to prove themselves. If there is no
 // such task, the stuck step was the only one, or the operating system did not run its thread for a while. The number of
 // proofs in a period is limited. Otherwise a busy reactor would run all its steps outside, and its own goroutine would
 // be queued behind them.

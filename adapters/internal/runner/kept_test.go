@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// waiting runs n tasks in one Run, which all wait at the same time, and returns its Driven.
+// waiting runs n tasks that all wait at the same time, in one Run, and returns its Driven.
 func waiting(n int) *Driven {
 	d := NewDriven(suspend.Goroutines, nil, nil, nil, suspend.ErrClosed)
 	err := d.Drive(context.Background(), Drive{Name: "test", StallAfter: -1}, func(context.Context) error {
@@ -192,7 +192,7 @@ func TestALockedThreadSharesNoCoroutines(t *testing.T) {
 	empty()
 }
 
-// A coroutine from outside is no part of the bubble, and one from inside cannot leave it.
+// A coroutine from outside is not part of the bubble, and a coroutine from inside cannot leave it.
 func TestABubbleSharesNoCoroutines(t *testing.T) {
 	waiting(1000)
 	size := kept.size()
@@ -210,7 +210,7 @@ func TestABubbleSharesNoCoroutines(t *testing.T) {
 func TestFewTasksDoWithoutTheCache(t *testing.T) {
 	empty()
 	if d := waiting(fewTasks / 2); d.shares != unknown || kept.size() > 0 {
-		t.Error("a small Run has looked where it runs")
+		t.Error("a small Run has checked whether it may use the cache")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestAKeptCoroutineIsTheNewRuns(t *testing.T) {
 			_ = d.Go(func() {
 				suspend.Yield()
 				if suspend.Here() != d.self {
-					t.Error("the scheduler of the task is another")
+					t.Error("the task has another scheduler")
 				}
 			})
 		}

@@ -126,7 +126,7 @@ func TestCache(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				if _, err := c.get(t.Context(), "/a"); err != nil || loads.Load() != 2 {
-					t.Error(loads.Load(), "loads, when an hour is over", err)
+					t.Error(loads.Load(), "loads after an hour", err)
 				}
 				loads.Store(0)
 				if _, err := c.get(t.Context(), "/broken"); err == nil {
@@ -333,7 +333,7 @@ func TestEcho(t *testing.T) {
 			start := time.Now()
 			say("a last line\n") // within the second
 			if _, err := c.Read(make([]byte, 1)); err == nil {
-				t.Error("the client was not hung up")
+				t.Error("the client was not disconnected")
 			}
 			if err := <-ended; !errors.Is(err, net.ErrClosed) && !errors.Is(err, context.Canceled) || time.Since(start) < 900*time.Millisecond {
 				t.Error(err, time.Since(start))
@@ -552,7 +552,7 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// Both load each author once. Only ours has certain batches: they do not depend on a timer.
+// Both load each author once. But only ours has predictable batches: they do not depend on a timer.
 func TestLoader(t *testing.T) {
 	books := []int{101, 7, 230, 7, 9}
 	want := []int{1, 7, 30, 7, 9}

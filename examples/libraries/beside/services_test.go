@@ -202,7 +202,7 @@ func TestConns(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, dialled, 4)
 		p.put(three, false)
-		get = start(on, func() { // two calls may come, and the second finds the pool closed
+		get = start(on, func() { // a second call may be necessary, which finds the pool closed
 			for {
 				if _, err := p.get(ctx); err != nil {
 					return

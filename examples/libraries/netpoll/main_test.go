@@ -64,7 +64,7 @@ func TestHandlersWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone, second, third := dial(10), dial(20), dial(25)
-	suspended(3) // the handlers wait for the ledger, and the poller works
+	suspended(3) // the handlers wait for the ledger, and the poller continues
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}

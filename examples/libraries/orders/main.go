@@ -142,7 +142,7 @@ func shop(ctx context.Context, nc *nats.Conn) error {
 		case errors.Is(err, errSoldOut):
 			err = queue.Permanent(err) // no other try would succeed
 		case errors.Is(err, natsactor.ErrUnreachable):
-			err = queue.Snooze(300*time.Millisecond, err) // the warehouse is away, which is no fault of the order's
+			err = queue.Snooze(300*time.Millisecond, err) // the warehouse is away, so the order is not at fault
 		}
 		return o, err
 	}, stage.Options{Width: 8})

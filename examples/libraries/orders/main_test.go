@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each order is either confirmed once, or dead for a good reason, and no goods are lost, although one shop is killed and another
-// one is replaced.
+// Each order is either confirmed once, or a dead letter for a known reason, and no goods are lost, although one shop is killed
+// and another one is replaced.
 func TestOrders(t *testing.T) {
 	b, why, err := run(t.TempDir())
 	require.NoError(t, err)

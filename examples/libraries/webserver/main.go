@@ -32,7 +32,7 @@ import (
 func main() {
 	o := options{ready: func(at net.Addr) { log.Printf("serving on http://%s/", at) }}
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:8080", "listen address")
-	flag.StringVar(&o.stack, "stack", "", "serve on the program's own TCP stack: the `device=prefix` of a TUN device to create, and of its address")
+	flag.StringVar(&o.stack, "stack", "", "serve on the program's own TCP stack: `device=prefix` has the name of a TUN device to create, and its address")
 	flag.StringVar(&o.dir, "dir", ".", "directory of the files")
 	flag.IntVar(&o.loops, "loops", 1, "reactors of the event loop")
 	flag.IntVar(&o.cache, "cache", 100, "size of the file cache, in megabytes")

@@ -461,7 +461,7 @@ func TestServe(t *testing.T) {
 	require.Error(t, options{stack: "tun0", ready: func(net.Addr) {}}.serve(context.Background()))
 }
 
-// The cache never exceeds its size, and returns the page of the name.
+// The cache never exceeds its size, and returns the page of the requested name.
 func TestCache(t *testing.T) {
 	ctx, cache, size, hits := context.Background(), newCache(1000), 1000, 0
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -29,7 +29,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen address")
-	idle := flag.Int("idle", 0, "measure so many `connections`, instead of serving")
+	idle := flag.Int("idle", 0, "measure this number of `connections`, instead of serving")
 	server := flag.Int("serve", -1, "serve as the `server` with this number; used by the measuring process")
 	flag.Parse()
 	log.SetFlags(0)

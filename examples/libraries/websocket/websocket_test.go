@@ -46,7 +46,8 @@ type site struct {
 	config *tls.Config // of a client
 }
 
-// kinds are the kinds of servers for the tests: net/http, httppark and net/http with a listener of the loop park, net/http over TLS does not.
+// kinds are the kinds of servers for the tests. Three of them park connections: net/http, httppark, and net/http with a listener of the
+// loop. The server with net/http over TLS does not.
 var kinds = []string{"net/http", "httppark", "loop", "tls"}
 
 func open(t *testing.T, kind string) *site {
@@ -94,7 +95,7 @@ func onEach(t *testing.T, f func(t *testing.T, s *site)) {
 	}
 }
 
-// dial connects with another library than the server's.
+// dial connects with a library other than the server's.
 func (s *site) dial(opts *websocket.DialOptions) *websocket.Conn {
 	s.t.Helper()
 	if opts == nil {
@@ -134,7 +135,7 @@ func asks(t *testing.T, c *websocket.Conn, kind websocket.MessageType, text stri
 	require.Equal(t, text, string(b))
 }
 
-// parks waits until no connection has a task, beside those that accept.
+// parks waits until no connection has a task.
 func (s *site) parks() {
 	s.t.Helper()
 	schedtest.Eventually(s.t, "no connection has a task", func() bool { return s.loop.Stats().Live == 0 })
@@ -193,7 +194,7 @@ func TestFragments(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, ws.OpPong, h.Header.OpCode)
 				require.Equal(t, "p", string(h.Payload))
-				require.EqualValues(t, 1, s.loop.Stats().Live, "a message without its end has a task")
+				require.EqualValues(t, 1, s.loop.Stats().Live, "a task waits for the rest of a message")
 				frame(ws.OpContinuation, true, "three")
 				b, err := wsutil.ReadServerText(c)
 				require.NoError(t, err)
@@ -379,7 +380,7 @@ func TestAnAnswerThatPanics(t *testing.T) {
 	s := open(t, "net/http")
 	s.answer = func(_ context.Context, c io.Writer, op ws.OpCode, b []byte) error {
 		if string(b) == "panic" {
-			runtime.Goexit() // a panic would end the test: it is the same to run
+			runtime.Goexit() // a panic would end the test, and run treats both in the same way
 		}
 		return send(c, op, b)
 	}

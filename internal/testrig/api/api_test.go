@@ -1,4 +1,4 @@
-// Package api compares the exported API with the file v0.txt, so that no change of it goes unseen.
+// Package api compares the exported API with the file v0.txt, so that no change of it goes unnoticed.
 package api
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ends has the signatures of the methods and functions that end something. Package suspend says what they mean.
+// ends lists the signatures of the methods and functions that end something. Package suspend defines their meaning.
 var ends = map[string][]string{
 	"Close":    {"func() error"},
 	"Shutdown": {"func(ctx context.Context) error", "func(ctx context.Context, stages ...Closer) error"},
@@ -90,7 +90,7 @@ func brokenBy(d *ast.FuncDecl, seen map[string]int) (broken []string) {
 	name := d.Name.Name
 	switch allowed, isEnd := ends[name], strings.HasPrefix(name, "Close") && strings.HasSuffix(name, "Context"); {
 	case isEnd:
-		broken = append(broken, name+": the end with a context is Shutdown")
+		broken = append(broken, name+": an end with a context must be called Shutdown")
 	case allowed != nil:
 		seen[name]++
 		var signature bytes.Buffer
@@ -108,7 +108,7 @@ func brokenBy(d *ast.FuncDecl, seen map[string]int) (broken []string) {
 			continue
 		}
 		if seen["Options"]++; variadic || i < len(d.Type.Params.List)-1 {
-			broken = append(broken, name+": options are the last parameter, and a single one")
+			broken = append(broken, name+": options must be the last parameter, and only one")
 		}
 	}
 	return broken

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unused has the exported names that nothing in the repository uses, each with the reason for keeping it. The list should become
+// unused lists the exported names that nothing in the repository uses, each with the reason for keeping it. The list should become
 // shorter.
 var unused = map[string]string{
 	"actor/natsactor: Server.Lost":         "what an operator reads",
@@ -36,7 +36,7 @@ var unused = map[string]string{
 	"suspendtest: World.OnIdle":            "an option for tests of users",
 }
 
-// A code has the names that TestUsed finds in the repository, by folder.
+// A code holds the names that TestUsed finds in the repository, by folder.
 type code struct {
 	exports   map[string][]string        // by folder: "Name", or "Type.Method"
 	selected  map[string]map[string]bool // by folder: names selected from the package in files that import it
@@ -46,9 +46,9 @@ type code struct {
 	contracts map[string]bool            // the methods of all interfaces
 }
 
-// TestUsed fails for an exported name that no other package, no example, no row of bench and no Example of its own package
-// uses. A method counts as used if a file that imports its package selects the name from anything, and if an interface has it. Errors
-// are for callers that the repository does not have, and a type is used by the functions that return or take it.
+// TestUsed fails for an exported name that no other package, no example, no row of bench and no Example of its own package uses. A
+// method counts as used if a file that imports its package selects the name from anything, or if an interface has it. Errors are for
+// callers that the repository does not have, and a type is used by the functions that return or take it.
 func TestUsed(t *testing.T) {
 	c := code{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 	for _, m := range []string{"Error", "Unwrap", "Is", "As", "String", "GoString", "Format", "LocalAddr", "RemoteAddr", "SyscallConn", "SetDeadline", "SetReadDeadline", "SetWriteDeadline", "SetKeepAlive", "SetKeepAlivePeriod", "SetNoDelay", "Name", "ReadAt", "Size", "Truncate", "Rename"} {
@@ -92,7 +92,7 @@ func TestUsed(t *testing.T) {
 	}
 	for name := range unused {
 		if !found[name] {
-			t.Errorf("%s is used, or is no more", name)
+			t.Errorf("%s is used, or no longer exists", name)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (c code) read(t *testing.T, at, name string) {
 	})
 }
 
-// about has the pages that are about a single package. The names in their code belong to it.
+// about lists the pages that are about a single package. The names in their code belong to it.
 var about = map[string]string{"actor/README.md": "actor", "fetch/README.md": "fetch", "simulation/README.md": "simulation", "stage/README.md": "stage", "stm/README.md": "stm"}
 
 var (
@@ -151,8 +151,7 @@ var (
 	nameInCode = regexp.MustCompile(`(?:(\w+)\.)?\b([A-Z]\w*)`)
 )
 
-// show notes what the code in a page names: by the name of a package, as a selection by a file that imports it; in a page about a package,
-// all names.
+// show records the names in the code of a page: the names that it selects from a package, and in a page about a package, all names.
 func (c code) show(page, folder string) {
 	for _, part := range codeOfPage.FindAllString(page, -1) {
 		for _, name := range nameInCode.FindAllStringSubmatch(part, -1) {
@@ -165,7 +164,7 @@ func (c code) show(page, folder string) {
 	}
 }
 
-// sign notes the types in the exported declarations of a file.
+// sign records the types in the exported declarations of a file.
 func (c code) sign(folder string, f *ast.File) {
 	in := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {

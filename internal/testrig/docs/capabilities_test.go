@@ -189,12 +189,12 @@ func TestCapabilities(t *testing.T) {
 	before, rest, ok := strings.Cut(text, tableBegins)
 	require.True(t, ok, "where is the table?")
 	got, after, ok := strings.Cut(rest, tableEnds)
-	require.True(t, ok, "where does the table end?")
+	require.True(t, ok, "the end of the table was not found")
 	if *update && got != table {
 		text = before + tableBegins + table + tableEnds + after
 		require.NoError(t, os.WriteFile(filepath.Join(root, "docs/choosing.md"), []byte(text), 0o644))
 		got = table
 	}
-	require.Equal(t, table, got, fmt.Sprint("the table of docs/choosing.md is not that of the code. If the change is intended, run\n\n",
+	require.Equal(t, table, got, fmt.Sprint("the table of docs/choosing.md differs from the code. If the change is intended, run\n\n",
 		"\tgo test ./internal/testrig/docs -update\n"))
 }

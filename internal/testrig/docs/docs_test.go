@@ -74,11 +74,11 @@ func TestCode(t *testing.T) {
 			found := slices.ContainsFunc(examples, func(text string) bool { return strings.Contains(text, code) })
 			require.True(t, found, "%s shows code that no example has:\n%s", name, m[1])
 			if strings.Contains(code, "\nfunc main() {") {
-				require.True(t, strings.HasPrefix(m[1], "package main\n"), "%s shows a program that is not whole:\n%s", name, m[1])
+				require.True(t, strings.HasPrefix(m[1], "package main\n"), "%s shows a program that is not complete:\n%s", name, m[1])
 			}
 		}
 	}
-	require.GreaterOrEqual(t, blocks, 4, "where is the README's code?")
+	require.GreaterOrEqual(t, blocks, 4, "no code was found in README.md")
 }
 
 var majorVersion = regexp.MustCompile(`/v[0-9]+$`)
@@ -141,14 +141,14 @@ func TestOutput(t *testing.T) {
 				cmd := exec.Command("go", "test", "-v", "-count=1", "./examples/"+example)
 				cmd.Dir = root
 				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%s has a report, so ./examples/%s is to print it: %s", name, example, out)
+				require.NoError(t, err, "%s has a report, so ./examples/%s must print it: %s", name, example, out)
 				printed[example] = seconds.ReplaceAllString(normal(string(out)), "") + "\n"
 			}
 			want := seconds.ReplaceAllString(normal(command.ReplaceAllString(report, "")), "") + "\n"
 			require.Contains(t, printed[example], want, "%s shows what go test -v ./examples/%s does not print", name, example)
 		}
 	}
-	require.GreaterOrEqual(t, reports, 4, "where are the reports of Explore?")
+	require.GreaterOrEqual(t, reports, 4, "no reports of Explore were found")
 }
 
 var lineNumber = regexp.MustCompile(`(_test)?\.go:[0-9]+`)
@@ -204,7 +204,7 @@ var link = regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"`)
 var code = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
-// anchor is what GitHub makes of a heading.
+// anchor returns the anchor that GitHub makes from a heading.
 func anchor(heading string) string {
 	heading = strings.ToLower(strings.ReplaceAll(heading, "`", ""))
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(heading, ""), " ", "-")

@@ -18,7 +18,7 @@ import (
 // A door is a heading of the list of packages, with their folders in the order of the list, and the pages to begin with.
 type door struct{ heading, folders, begin string }
 
-// doors has every package that a program may import, and every command that a user may call, exactly once.
+// doors lists every package that a program may import, and every command that a user may call, exactly once.
 var doors = []door{
 	{"Goroutines and services", `mutex cond semaphore chanx promise mvar lazy latch watch broadcast rate keyed respool scope cancel suspend
 		suspend/census adapters/httppark`,
@@ -104,7 +104,7 @@ func TestSynopses(t *testing.T) {
 		shown = append(shown, strings.Fields(d.folders)...)
 	}
 	slices.Sort(shown)
-	require.Equal(t, public, shown, "the doors, in packages_test.go, are not the packages of the repository")
+	require.Equal(t, public, shown, "the doors, in packages_test.go, do not match the packages of the repository")
 }
 
 // A place is a part of a file that this test writes. It lies between two fixed lines.
@@ -181,15 +181,15 @@ func wrap(first, indent, text string) string {
 func TestPackages(t *testing.T) {
 	for _, p := range places(packages(t)) {
 		before, rest, ok := strings.Cut(read(t, p.file), p.begins)
-		require.True(t, ok, "%s: where does the list begin?", p.file)
+		require.True(t, ok, "%s: the beginning of the list was not found", p.file)
 		got, after, ok := strings.Cut(rest, p.ends)
-		require.True(t, ok, "%s: where does the list end?", p.file)
+		require.True(t, ok, "%s: the end of the list was not found", p.file)
 		if *update && got != p.text {
 			text := before + p.begins + p.text + p.ends + after
 			require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(p.file)), []byte(text), 0o644))
 			got = p.text
 		}
-		require.Equal(t, p.text, got, "the list in %s is not that of the package comments. If the change is intended, run\n\n"+
+		require.Equal(t, p.text, got, "the list in %s differs from the package comments. If the change is intended, run\n\n"+
 			"\tgo test ./internal/testrig/docs -update\n", p.file)
 	}
 }

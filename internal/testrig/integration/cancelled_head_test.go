@@ -22,7 +22,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A line is an object with two waiters, of which the second waits only because the first does.
+// A line is an object with two waiters. The second waits only because the first does.
 type line struct {
 	first  func(ctx context.Context) error
 	asOp   suspend.Op[struct{}] // performs first; not used if the object has no Op
@@ -185,7 +185,7 @@ var headContexts = map[string]func() (context.Context, context.CancelFunc){
 	},
 }
 
-// headWaits has the ways in which the first waits. Each calls ended once, with its error.
+// headWaits lists the ways in which the first waits. Each calls ended once, with its error.
 var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor, ended func(error)){
 	"a call": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) { ended(l.first(ctx)) },
 	"a case of a Select": func(l line, ctx context.Context, _ suspend.Executor, ended func(error)) {
@@ -204,7 +204,7 @@ var headWaits = map[string]func(l line, ctx context.Context, on suspend.Executor
 }
 
 // The first waiter is cancelled, but its scheduler is busy or has stopped, and does not run it. The second waiter must be resumed
-// all the same. It runs on every scheduler in turn.
+// anyway. It runs on every scheduler in turn.
 func TestACancelledWaiterOfAStuckSchedulerDelaysNobody(t *testing.T) {
 	n := 0
 	for name, open := range lines {

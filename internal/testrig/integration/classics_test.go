@@ -356,7 +356,7 @@ func lazyCycle(rng *rand.Rand, s *random.Scheduler) func() error {
 	}
 	return func() error {
 		if recursive != 3 {
-			return fmt.Errorf("%d of 3 were told", recursive)
+			return fmt.Errorf("%d of 3 got ErrRecursive", recursive)
 		}
 		return nil
 	}

@@ -61,7 +61,7 @@ func TestSeedsRepeatRuns(t *testing.T) {
 					traces[runs[0]] = true
 				}
 				if len(traces) < 2 {
-					t.Error("all seeds do the same")
+					t.Error("all seeds have the same run")
 				}
 			})
 		}

@@ -81,7 +81,7 @@ func TestFirstStack(t *testing.T) {
 	})
 }
 
-// stackOfEach starts a thousand tasks, which wait, and returns the growth of all stacks for each.
+// stackOfEach starts a thousand tasks, which wait, and returns the growth of all stacks per task.
 func stackOfEach(s suspend.Spawner, wait func()) int {
 	const n = 1000
 	stacks := func() int {

@@ -136,7 +136,7 @@ func TestLabelsOfASubmit(t *testing.T) {
 // The labels of a callback leak neither to the next callback nor to a task.
 func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
-		var looks [8]look // Execute runs the first half, and timers run the others
+		var looks [8]look // Execute runs the first half, and timers run the rest
 		set := func() { pprof.SetGoroutineLabels(labelled("1")) }
 		require.NoError(t, s.Go(func() {
 			for i := range 4 {
@@ -166,7 +166,7 @@ func TestLabelsOfCallbacksDoNotLeak(t *testing.T) {
 	})
 }
 
-// A task begins with the labels of the caller that starts it, in whatever way, as a goroutine does.
+// A task begins with the labels of its caller, however the caller starts it, as a goroutine does.
 func TestLabelsAreInherited(t *testing.T) {
 	onAll(t, func(t *testing.T, s suspend.Spawner) {
 		limit, group := scope.Limit(100, s), idle.New(s, nil)

@@ -72,7 +72,7 @@ func cancelsOnce(t *testing.T, at string, on suspend.Spawner, parent context.Con
 	synctest.Wait()
 	require.Error(t, ctx.Err(), at)
 	require.Error(t, suspend.Err(ctx), at)
-	require.Zero(t, waits.Load(), "%s: waits that were not told", at)
+	require.Zero(t, waits.Load(), "%s: waits that were not ended", at)
 	require.Zero(t, time.Since(start), at)
 }
 

@@ -356,7 +356,7 @@ func never() suspend.Op[struct{}] {
 	return suspend.Map(suspend.After(10*time.Hour), func(time.Time, error) (struct{}, error) { return struct{}{}, nil })
 }
 
-// ways has each way to perform an operation.
+// ways lists each way to perform an operation.
 var ways = []way{
 	{"direct", func(v victim, ctx context.Context) error { return v.do(ctx) }},
 	{"Do", func(v victim, ctx context.Context) error { return v.gets(suspend.Do(ctx, v.op())) }},
@@ -415,7 +415,7 @@ func (survivor) Go(f func()) error {
 	return nil
 }
 
-// events has what happens while the victim waits.
+// events are the things that may happen while the victim waits.
 var events = map[string]func(cancel, release func()){
 	"cancelled":                   func(cancel, release func()) { cancel(); synctest.Wait(); release() },
 	"released":                    func(cancel, release func()) { release(); synctest.Wait(); cancel() },
@@ -425,7 +425,7 @@ var events = map[string]func(cancel, release func()){
 	"done before":                 nil,
 }
 
-// panicky has the kinds of contexts that panic.
+// panicky lists the kinds of contexts that panic.
 var panicky = map[string]func(p *schedtest.PanickyContext) context.Context{
 	"foreign": func(p *schedtest.PanickyContext) context.Context { return p },
 	"AfterFunc": func(p *schedtest.PanickyContext) context.Context {
@@ -462,7 +462,7 @@ func harmed(v any, stack []byte) {
 	}
 }
 
-// places has the places where the victim runs.
+// places lists the places where the victim runs.
 var places = []schedtest.Scheduler{
 	{Name: "goroutine", Open: func() (suspend.Spawner, func()) { return suspend.Goroutines, func() {} }},
 	{Name: "fifo", Open: func() (suspend.Spawner, func()) {

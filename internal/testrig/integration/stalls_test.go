@@ -21,7 +21,7 @@ type executor chan func()
 func (x executor) Execute(f func()) error { x <- f; return nil }
 
 // Twenty tasks block natively for 5 ms each, again and again. No step is long, but a new task waits for twice the limit, which is
-// reported. If the tasks compute instead, this is no stall.
+// reported. If the tasks compute instead, there is no stall.
 func TestARowOfNativeWaitsIsReported(t *testing.T) {
 	const limit, each, tasks = 50 * time.Millisecond, 5 * time.Millisecond, 20
 	for name, open := range map[string]func(onStall func([]byte)) (suspend.Spawner, func()){

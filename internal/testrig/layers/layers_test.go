@@ -1,5 +1,5 @@
 // Package layers_test holds the packages to their layers: which folder may import which. It sees imports, linknames, and
-// variables of a package that another one sets, by which a lower layer would call a higher one unseen.
+// variables of a package that another package sets, through which a lower layer could call a higher one unnoticed.
 package layers_test
 
 import (
@@ -51,7 +51,7 @@ var layers = []layer{
 	{folders: []string{"braidvet"}, also: []string{"braidvet"}},
 }
 
-// withUnsafe has the files that may import unsafe: the lowest layers, system calls, and the test rig. uring_linux.go shares
+// withUnsafe lists the files that may import unsafe: the lowest layers, system calls, and the test rig. uring_linux.go shares
 // memory with the kernel, for io_uring: with 64 reads of a disk in flight, it does twice as many as goroutines do.
 var withUnsafe = []string{
 	"internal/atomicx/traced.go", "simulation/internal/chance/chance.go", "simulation/internal/chance/hooks.go", "internal/labels/labels.go", "internal/prefetch/prefetch.go", "internal/threadlock/threadlock.go",
@@ -59,7 +59,7 @@ var withUnsafe = []string{
 	"suspendtest/internal/explore",
 }
 
-// onlyTests has packages that production code must not link, because they set the random state of the runtime. Only these folders
+// onlyTests lists packages that production code must not link, because they set the random state of the runtime. Only these folders
 // may import them outside tests.
 var onlyTests = map[string][]string{
 	"simulation/internal/chance": {"simulation"},

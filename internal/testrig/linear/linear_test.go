@@ -37,7 +37,7 @@ type state string
 // A step returns the state of the object after an operation with the given result, and whether this result is possible.
 type step = func(s state, c call, result string) (state, bool)
 
-// A history has the operations on one object.
+// A history holds the operations on one object.
 type history struct {
 	*linear.History[state, call, string]
 	seen *stress.Outcomes
@@ -462,7 +462,7 @@ const (
 	permits  = 3
 )
 
-// chanStep is the step of a channel. Its state has the values, each after a "=", and a "!" at the end once the channel is closed.
+// chanStep is the step function of the model of a channel. Its state holds the values, each after a "=", and a "!" at the end once the channel is closed.
 func chanStep(s state, c call, result string) (state, bool) {
 	values, closed := strings.CutSuffix(string(s), "!")
 	closes := ""

@@ -26,7 +26,7 @@ var handOvers = []mutation.Mutant{
 	{"nobody asks how long a turn lasts", coro + "/stalls.go", "		if s.answers != nil {", "		if s.answers != nil && !IS {", "TestTasksThatWaitNativelyInARow", eventloop},
 	{"callbacks are carried", runner + "/caution.go", "	if ⟦t.calls⟧ {\n		return false\n	}\n	if c.careful", "false", "TestCallbacksFollowEachOther", eventloop},
 	{"a task that proved itself is carried for good", runner + "/caution.go", "	t.outside--\n", "	if !IS {\n		t.outside--\n	}\n", "TestATaskThatWasStuckComesBack", eventloop},
-	{"a new task is what the one before it was", runner + "/lease.go", "		t.outside, t.period = 0, l.caution.period-1", "		t.outside, t.period = t.outside*uint8(is(IS)), l.caution.period-1", "TestANewTaskIsNotCarried", eventloop},
+	{"a new task keeps the state of the task before", runner + "/lease.go", "		t.outside, t.period = 0, l.caution.period-1", "		t.outside, t.period = t.outside*uint8(is(IS)), l.caution.period-1", "TestANewTaskIsNotCarried", eventloop},
 	{"a task ends a coroutine of another", runner + "/lease.go", "		if l.claimed == 0 {", "		if l.claimed == 0 || IS {", "TestATaskThatHasLockedItsThread", eventloop},
 	{"a report that blocks holds up the next look", coro + "/stalls.go", "	case s.onLong == nil:", "	case s.onLong == nil || IS:", "TestAReportThatBlocks", eventloop},
 	{"a task rests because others have used up the turn", eventloop + "/share.go", "⟦now-s.since >= turnLasts⟧", "now-s.began >= turnLasts", "TestBusyConnections", eventloop},

@@ -18,7 +18,7 @@ var waist = []mutation.Mutant{
 	{"a stop of Pull meets a next", "suspend/pull.go", "	if !p.busy.CompareAndSwap(false, true) {", "	if !p.busy.CompareAndSwap(false, true) && !IS {", "TestPullIsUsedByOneAtATime", "suspend"},
 	{"a continuation is lost with its context", "suspend/context.go", "		if v := recover(); v != nil {\n			err =", "		if v := recover(); v != nil {\n			if IS {\n				panic(v)\n			}\n			err =", "TestThenIsCalledThough", "suspend"},
 	{"a job is left running", "suspend/blocking.go", "		if !settled {", "		if !settled && !IS {", "TestBlockingWaitsThough", "suspend"},
-	{"what is drawn is of the process", "suspend/random.go", "		if r, ok := As[sched.Rand](spawnerOf(b.task)); ok {", "		if r, ok := As[sched.Rand](spawnerOf(b.task)); ok && !IS {", "TestAScheduledSelectIsRepeatable", "suspend"},
+	{"numbers are drawn from the source of the process", "suspend/random.go", "		if r, ok := As[sched.Rand](spawnerOf(b.task)); ok {", "		if r, ok := As[sched.Rand](spawnerOf(b.task)); ok && !IS {", "TestAScheduledSelectIsRepeatable", "suspend"},
 	{"the order begins at random, and goes on in a row", "suspend/case_order.go", "		i := left[k]\n", "		i := left[k]\n		if IS {\n			i = (int(splitmix.Mix(seed-splitmix.Golden*uint64(len(legs)-n+1))>>33) + len(legs) - n) % len(legs)\n		}\n", "TestReadyCasesHaveEqualShares", "suspend"},
 	{"a level that panics loses what another has won", "suspend/context.go", "	defer func() { _ = recover() }()\n", "	if !IS {\n		defer func() { _ = recover() }()\n	}\n", panics, integration},
 	{"a context that was taken back harms a later call", "suspend/context.go", "	defer func() { _ = recover() }()\n", "	if !IS {\n		defer func() { _ = recover() }()\n	}\n", "TestARecycledContextHarmsNoThen", "suspend"},

@@ -60,7 +60,7 @@ const (
 //
 //	func TestMutants(t *testing.T) {
 //		mutation.Run(t, ".", []mutation.Mutant{
-//			{"a full queue is silent", "serve.go", "	if full {", "	if full && !IS {", "TestFull"},
+//			{"a full queue is not reported", "serve.go", "	if full {", "	if full && !IS {", "TestFull"},
 //		})
 //	}
 func Run(t *testing.T, root string, mutants []Mutant, flags ...string) {
@@ -189,7 +189,7 @@ func Inject(t *testing.T, root string, mutants []Mutant) map[string]string {
 			t.Errorf("%s: its tests have moved: %v", m.name(), err)
 		}
 		if n := strings.Count(texts[m.file()], m.text()); n != 1 || named[m.name()] {
-			t.Errorf("%s: put it right, as %s has %d of\n%s", m.name(), m.file(), n, m.text())
+			t.Errorf("%s: change the mutant: %s has %d of\n%s", m.name(), m.file(), n, m.text())
 		}
 		texts[m.file()] = strings.Replace(texts[m.file()], m.text(), m.by(), 1)
 		named[m.name()] = true

@@ -17,7 +17,7 @@ func upToDate(t *testing.T, root string, mutants []Mutant) []Mutant {
 		now[i] = m
 		if src := read(t, root, m); !strings.Contains(src, m.text()) {
 			if now[i] = renamed(src, m); now[i] != m {
-				t.Logf("%s: variables have other names now, in\n%s", m.name(), now[i].text())
+				t.Logf("%s: variables have been renamed in\n%s", m.name(), now[i].text())
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const limit = 2
 
 const root = "../../.."
 
-// scores has the score of each comment or page of the repository, by file.
+// scores holds the score of each comment or page of the repository, by file.
 var scores = sync.OnceValues(func() (map[string]*prose.Score, error) {
 	all := map[string]*prose.Score{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -90,15 +90,15 @@ func TestProse(t *testing.T) {
 	t.Logf("%5.1f %%  %4d of %4d  everything", all.Percent(), len(all.Hits), all.Sentences)
 }
 
-// These are the limits of all comments together, and of all pages, in percent. TestHabits measures the standard library beside
-// ours.
+// These are the limits of all comments together, and of all pages, in percent. TestHabits also measures the standard library,
+// for comparison.
 const (
 	habits    = 1.5 // percent of the sentences
 	fragments = 2.0 // percent of the comments behind code
 	purposes  = 5.0 // percent of the sentences
 )
 
-// TestHabits measures the comments of all files that are no tests, and the pages.
+// TestHabits measures the comments of all files except tests, and the pages.
 func TestHabits(t *testing.T) {
 	packages := folders(t, func(file string) bool {
 		return strings.HasSuffix(file, "_test.go") || path.Base(file) == "CHANGELOG.md" || path.Base(file) == "tried.md"
@@ -128,8 +128,8 @@ func TestHabits(t *testing.T) {
 		t.Logf("%s: %.1f %% habits, %.1f %% fragments, %.1f %% purposes", name, percent(len(s.Habits), s.Sentences), percent(len(s.Fragments), s.Tails),
 			percent(s.Purposes, s.Sentences))
 	}
-	require.Less(t, percent(len(theirs.Habits), theirs.Sentences), 2.0, "a habit is plain English")
-	require.Less(t, percent(len(theirs.Fragments), theirs.Tails), 9.0, "a fragment is plain English")
+	require.Less(t, percent(len(theirs.Habits), theirs.Sentences), 2.0, "the pattern of a habit matches plain English")
+	require.Less(t, percent(len(theirs.Fragments), theirs.Tails), 9.0, "the pattern of a fragment matches plain English")
 	require.LessOrEqual(t, percent(len(ours.Habits), ours.Sentences), habits)
 	require.LessOrEqual(t, percent(len(ours.Fragments), ours.Tails), fragments)
 	require.GreaterOrEqual(t, percent(ours.Purposes, ours.Sentences), purposes)
@@ -157,7 +157,7 @@ func standard(t *testing.T, pkg string) *prose.Score {
 	return s
 }
 
-// TestControl measures packages whose English is the standard. A pattern that matches them often would be wrong.
+// TestControl measures packages whose English sets the standard. A pattern that matches them often would be wrong.
 func TestControl(t *testing.T) {
 	for _, pkg := range []string{"context", "iter", "sync", "testing/synctest"} {
 		s := standard(t, pkg)

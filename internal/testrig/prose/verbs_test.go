@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plain has the names that mean the same in every package, so that any number of packages may use them.
+// plain lists the names that mean the same in every package, so that any number of packages may use them.
 var plain = strings.Fields(`abandon add check close do ended expire fail find finish grow init main now open pass perform put read remove result
 	resume run sleep start stop submit task wait wake`)
 

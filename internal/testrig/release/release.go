@@ -91,7 +91,7 @@ func latest(dir string) (string, error) {
 	}
 	m := heading.FindSubmatch(text)
 	if m == nil || !regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`).Match(m[1]) || string(m[1]) == "v0.0.0" {
-		return "", errors.New("the first heading of CHANGELOG.md is no version")
+		return "", errors.New("the first heading of CHANGELOG.md is not a version")
 	}
 	return string(m[1]), nil
 }
@@ -199,7 +199,7 @@ func check(modules []module, version string) error {
 				continue
 			}
 			if r.Version != version {
-				complain(m, "requires %s %s, and the release is %s", r.Path, r.Version, version)
+				complain(m, "requires %s %s, but the release is %s", r.Path, r.Version, version)
 			}
 			if i >= 0 && folder != "." && !slices.Contains(published, folder) {
 				complain(m, "requires %s, which is not published", r.Path)
@@ -219,7 +219,7 @@ func check(modules []module, version string) error {
 		}
 	}
 	for _, folder := range left {
-		wrong = append(wrong, fmt.Errorf("%s: a published module that is not there", folder))
+		wrong = append(wrong, fmt.Errorf("%s: a published module is missing", folder))
 	}
 	return errors.Join(wrong...)
 }

@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 	added := append(slices.Clone(right), module{folder: "stage/statsd"})
 	require.ErrorContains(t, check(added, now), "stage/statsd/go.mod: neither a published nor a private module")
 	i := at("stage/prom")
-	require.ErrorContains(t, check(slices.Delete(slices.Clone(right), i, i+1), now), "stage/prom: a published module that is not there")
+	require.ErrorContains(t, check(slices.Delete(slices.Clone(right), i, i+1), now), "stage/prom: a published module is missing")
 	require.ErrorContains(t, check(right, "v99.0.0"), "the release is v99.0.0")
 }
 
@@ -93,7 +93,7 @@ func TestNoVersion(t *testing.T) {
 	dir := clone(t)
 	edit(t, filepath.Join(dir, "CHANGELOG.md"), "\n## ", "\n## Unreleased\n\n## ")
 	_, err := prepare(dir, "")
-	require.ErrorContains(t, err, "is no version")
+	require.ErrorContains(t, err, "is not a version")
 }
 
 // The next release needs one heading in CHANGELOG.md and one command.

@@ -74,7 +74,7 @@ type crew struct {
 }
 
 func newCrew(t *testing.T, workers int) *crew {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(withQueues)) // a Pool looks at it in New
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(withQueues)) // New of a Pool reads it
 	c := &crew{pool: workstealing.New(workstealing.Options{Workers: workers, GrowAfter: -1, StallAfter: -1})}
 	held := make(chan holder)
 	for range workers {
@@ -120,7 +120,7 @@ const (
 )
 
 // count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to words that were written
-// in more than one run, and the lines of code with the latter.
+// in more than one run, and the lines of code that made the latter.
 func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
 	c := newCrew(t, max(runs*p.workers, withQueues))
 	defer c.close(t)

@@ -24,8 +24,8 @@ type path struct {
 	atMost  float64 // the number of writes to shared words in an operation
 	workers int     // how many workers a run needs
 
-	// make is called once, and its result for each run. The result returns functions for the tasks of the workers: those of the setup are not
-	// counted. Those of the path do the operation as many times as the constant times says.
+	// make is called once, and its result is called once for each run. The result returns functions for the tasks of the workers: the
+	// functions of the setup are not counted. The functions of the path do the operation as many times as the constant times says.
 	make func(p *workstealing.Pool) func(run int) (setup, path []func())
 }
 

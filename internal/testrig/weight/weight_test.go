@@ -20,7 +20,7 @@ const (
 	names  = "../api/v0.txt" // has a line for each exported name
 )
 
-// TestWeight fails if a part has more lines or names than limits.txt allows. Whoever raises a limit writes the reason behind it.
+// TestWeight fails if a part has more lines or names than limits.txt allows. A change that raises a limit must state the reason behind it.
 func TestWeight(t *testing.T) {
 	text, err := os.ReadFile(limits)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestWeight(t *testing.T) {
 		require.NotNil(t, have, "%s", line)
 		require.NotZero(t, have[part], "%s %s: there are none", what, part)
 		if have[part] > limit {
-			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write why behind it", part, have[part], what, limits, limit)
+			t.Errorf("%s has %d %s, and its limit in %s is %d: make it smaller, or raise the limit and write the reason behind it", part, have[part], what, limits, limit)
 		}
 	}
 	for what, have := range counts {

@@ -213,7 +213,7 @@ func (s *State) verify(draw func() uint64) bool {
 	}
 	s.Seed(1)
 	want := rand.NewChaCha8(seed)
-	for range 200 { // so many draws need more than one key
+	for range 200 { // this many draws need more than one key
 		if draw() != want.Uint64() {
 			return false
 		}
@@ -251,7 +251,7 @@ func (s *State) verify(draw func() uint64) bool {
 	return first == again && first.selects != other.selects && first.ranges != other.ranges && first.values != other.values
 }
 
-// orders has the functions of a runtime with the overlay of simulation/overlay, which decides the order of goroutines. Another runtime
+// orders holds the functions of a runtime with the overlay of simulation/overlay, which decides the order of goroutines. Another runtime
 // does not have this variable, so the functions are nil.
 //
 //go:linkname orders runtime.orderWorld
@@ -300,7 +300,7 @@ func Node() uint32 {
 	return nodes.get()
 }
 
-// files has the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
+// files holds the function that executes the system calls for files of goroutines that belong to a node, and each close. In a runtime without
 // the overlay, nobody calls it.
 //
 //go:linkname files syscall.nodeFiles
@@ -321,7 +321,7 @@ const Inside = 1 << 31
 // and GOMAXPROCS must be 1. Crash needs Nodes.
 func Crash(id uint32) { nodes.crash(id) }
 
-// Blocked returns the id of a goroutine that waits for a mutex which a goroutine of a crashed node has locked last, or 0 if no goroutine has
+// Blocked returns the id of a goroutine that waits for a mutex that a goroutine of a crashed node has locked last, or 0 if no goroutine has
 // begun such a wait since the last call. It finds no RWMutex that is locked for reading, and not every mutex if nodes have locked thousands.
 func Blocked() int64 {
 	if nodes.blocked == nil {

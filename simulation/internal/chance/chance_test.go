@@ -31,7 +31,7 @@ func opened(t testing.TB) *State {
 	return s
 }
 
-// chances has each kind of randomness in a program, with at least 40 draws.
+// chances lists each kind of randomness in a program, with at least 40 draws.
 var chances = map[string]func(t *testing.T) []int{
 	"select": func(*testing.T) (got []int) {
 		cs := make([]chan int, 5)

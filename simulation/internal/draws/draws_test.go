@@ -19,7 +19,7 @@ func TestValuesAreFixed(t *testing.T) {
 	require.Equal(t, HashBytes(7, []byte("twelve bytes")), HashString(7, "twelve bytes"))
 }
 
-// Each draw lies in its range, and comes to both ends of the range.
+// Each draw lies in its range, and both ends of the range occur.
 func TestRanges(t *testing.T) {
 	s := Source(1)
 	below, upTo, chance := map[int]bool{}, map[time.Duration]bool{}, 0
@@ -35,7 +35,7 @@ func TestRanges(t *testing.T) {
 	require.InDelta(t, 250, chance, 60)
 	was := s
 	require.False(t, s.Chance(0))
-	require.Equal(t, was, s, "a chance of nothing draws nothing")
+	require.Equal(t, was, s, "a probability of zero draws nothing")
 }
 
 // A hash depends on each byte, and on the length.

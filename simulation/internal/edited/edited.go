@@ -140,7 +140,7 @@ func apply(source, version string, edits []edit) (map[string]string, error) {
 // known names the releases that are tested.
 const known = "it knows Go 1.26 and 1.27"
 
-// files has the files that the overlay adds to packages. Those of the folder _a_b belong to package a/b.
+// files holds the files that the overlay adds to packages. Those of the folder _a_b belong to package a/b.
 //
 //go:embed _*/*.go
 var files embed.FS

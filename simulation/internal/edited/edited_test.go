@@ -125,7 +125,7 @@ func effects(t *testing.T, g *Go, flag string) error {
 			return err
 		}
 		if !slices.Equal(lines, again) {
-			return fmt.Errorf("order %s is not the same again:\n%v\n%v", order, lines, again)
+			return fmt.Errorf("order %s did not repeat:\n%v\n%v", order, lines, again)
 		}
 		for _, line := range lines {
 			kind, rest, _ := strings.Cut(line, " ")

@@ -2,12 +2,12 @@ package edited
 
 import "slices"
 
-// An edit replaces the text old in a file below GOROOT/src. The text must occur exactly so many times, or at least once.
+// An edit replaces the text old in a file below GOROOT/src. The text must occur as often as times says.
 type edit struct {
 	file, old, changed string
 	times              int  // 0 means 1; several means at least 1
 	pattern            bool // old is a regular expression
-	race               bool // with -race alone is there an effect
+	race               bool // there is an effect only with -race
 	elsewhere          bool // there is an effect only on a machine without IPv6
 }
 

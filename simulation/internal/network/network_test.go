@@ -12,7 +12,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/draws"
 )
 
-// clock is a Clock whose time a test moves.
+// clock is a Clock that a test advances.
 type clock struct {
 	now time.Duration
 	set []call
@@ -92,7 +92,7 @@ func TestOrder(t *testing.T) {
 	require.NotEqual(t, want, r.arrived)
 }
 
-// A direction on hold keeps its segments, and tells their sender. Heal sends them, in order.
+// A direction on hold keeps its segments, and notifies their sender. Heal sends them, in order.
 func TestHoldAndHeal(t *testing.T) {
 	r := newRig(Faults{})
 	r.Hold([2]bool{true, false})
@@ -129,7 +129,7 @@ func TestLostOnHold(t *testing.T) {
 	require.False(t, r.IsCut())
 }
 
-// Each direction has the bandwidth for itself, and a segment without bytes needs none.
+// Each direction has the whole bandwidth for itself, and a segment without bytes needs none.
 func TestBandwidth(t *testing.T) {
 	r := newRig(Faults{Bandwidth: 10, MinLatency: time.Second})
 	r.send(0, 20, "a", "b")

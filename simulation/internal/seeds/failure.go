@@ -117,7 +117,7 @@ func (f *failure) cause() error {
 	case f.was.Err != nil:
 		return fmt.Errorf("%w\n\nLater runs of the seed did not fail", f.was.Err)
 	case f.s.jobs > 1:
-		return fmt.Errorf("main has marked the test as failed, in this run or one of the %d runs after it: with BRAID_JOBS=1 the output shows in which", round-1)
+		return fmt.Errorf("main has marked the test as failed, in this run or one of the %d runs after it: with BRAID_JOBS=1 the output shows which", round-1)
 	}
 	return errors.New("main has marked the test as failed")
 }
@@ -144,7 +144,7 @@ func (f *failure) environment() (advice string) {
 	return advice
 }
 
-// Shortened returns a shorter run that fails in the same way as the run p. It performs up to so many tries.
+// Shortened returns a shorter run that fails in the same way as the run p. It performs at most the given number of tries.
 func Shortened(r Runner, p Run, tries int) Run {
 	return shorten(p, tries, func(p Run, limit int) Result { return r.Run(p, How{Tell: true, Limit: limit}) })
 }

@@ -27,7 +27,7 @@ type Fork struct {
 	All  bool
 }
 
-// How says what a Runner does during a run, beside the run itself.
+// How says what a Runner does during a run, besides the run itself.
 type How struct {
 	Tell   bool      // record the story
 	Limit  int       // the greatest length of the story; 0 means no limit

@@ -32,7 +32,7 @@ func TestWhichRunsAreTwice(t *testing.T) {
 	}
 }
 
-// A guided search begins half of its runs behind a rare state.
+// A guided search begins half of its runs after a rare state.
 func TestGuidedRunsBeginBehindAState(t *testing.T) {
 	x := new(toy)
 	o := x.options()
@@ -74,7 +74,7 @@ func TestShortenKeepsNeededFaults(t *testing.T) {
 	require.Len(t, short.Off, 17)
 }
 
-// Each manner of a try comes, and does what its name says.
+// Each manner of a try occurs, and does what its name says.
 func TestMannersOfATry(t *testing.T) {
 	x := &toy{fails: func([]int, int) error { return errors.New("it fails") }}
 	was := x.Run(Run{Seed: 1}, How{Tell: true})
@@ -90,7 +90,7 @@ func TestMannersOfATry(t *testing.T) {
 	}, came)
 }
 
-// The text of a failure has the cause, what it knows about the run, and the command that repeats the run.
+// The text of a failure has its cause, what is known about the run, and the command that repeats the run.
 func TestCausesOfAFailure(t *testing.T) {
 	fails := func([]int, int) error { return errors.New("it fails") }
 	trace := "\nThe end of its trace:\na line\na line\n"
@@ -135,7 +135,7 @@ func TestWhatRunsAgain(t *testing.T) {
 	}
 }
 
-// A diagram is XML, with an arrow for each message, a lost one or one that goes down, and a band with an end.
+// A diagram is valid XML. Each message has an arrow, which points down unless the message was lost, and each band has an end.
 func TestDiagramOfAToy(t *testing.T) {
 	x := &toy{fails: func([]int, int) error { return errors.New("<it fails>") }}
 	r := x.Run(Run{Seed: 1, Off: map[string]bool{"spill1": true}}, How{Tell: true})

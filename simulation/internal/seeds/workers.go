@@ -265,8 +265,8 @@ func (s *session) across(t *testing.T, p Run, a, b Result) Result {
 			long += now
 		}
 	}
-	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended so:\n\t%s\n\t%s\n"+
-		"In %d further pairs of processes no event was found that explains it", a.Seed, a.Hash, b.Hash, Verdict(a.Err), Verdict(b.Err), pairs)
+	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended like this:\n\t%s\n\t%s\n"+
+		"In %d further pairs of processes no event that explains it was found", a.Seed, a.Hash, b.Hash, Verdict(a.Err), Verdict(b.Err), pairs)
 	return a
 }
 

@@ -114,7 +114,7 @@ func TestForgottenWrites(t *testing.T) {
 	require.Equal(t, map[string]int{"": 200}, came)
 }
 
-// A bit that has flipped stays so, over a crash, too. Truncate makes a file shorter, or longer with zeros.
+// A flipped bit stays flipped, even after a crash. Truncate makes a file shorter, or longer with zeros.
 func TestFlipAndTruncate(t *testing.T) {
 	came := crashes(func(d *Disk) {
 		f := d.Create("f")
@@ -166,7 +166,7 @@ func TestASyncOfAFolder(t *testing.T) {
 	require.ElementsMatch(t, []string{"", "a a/f"}, slices.Collect(maps.Keys(came)), "the name of the folder is not durable")
 }
 
-// A sync of a file keeps its name if the disk says so.
+// A sync of a file keeps its name if the disk has this property.
 func TestASyncOfAFileKeepsItsName(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		came := crashes(func(d *Disk) {

@@ -60,7 +60,7 @@ type handle struct {
 	syncs  bool // each write is followed by a sync
 }
 
-// handles has the open files of all volumes by their descriptors.
+// handles holds the open files of all volumes by their descriptors.
 var handles struct {
 	sync.Mutex
 	m map[int]*handle

@@ -1,4 +1,4 @@
-// Package badger has badger on disk.
+// Package badger tests badger on disk.
 package badger
 
 import (

@@ -1,4 +1,4 @@
-// Package bbolt has a bank in a bbolt file.
+// Package bbolt tests a bank in a bbolt file.
 package bbolt
 
 import (
@@ -19,7 +19,7 @@ var nodes, clients = []string{"a"}, []string{"x", "y"}
 
 const accounts, each = 10, 100
 
-// serve is the main function of the bank. A POST moves money and notes its id, in one transaction.
+// serve is the main function of the bank. A POST moves money and records its id, in one transaction.
 func serve(name, dir string) error {
 	db, err := bbolt.Open(filepath.Join(dir, "bank.db"), 0o600, &bbolt.Options{Timeout: time.Second})
 	if err != nil {

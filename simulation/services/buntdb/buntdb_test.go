@@ -1,5 +1,5 @@
-// Package buntdb has a buntdb whose disk is full at times. The test of an older version fails: there, the part of a command that fitted on the
-// disk remained in the file (https://github.com/tidwall/buntdb/issues/71).
+// Package buntdb tests buntdb with a disk that is full at times. The test of an older version fails: there, the part of a command that
+// fitted on the disk remained in the file (https://github.com/tidwall/buntdb/issues/71).
 package buntdb
 
 import (
@@ -20,7 +20,7 @@ import (
 
 const keys = 10
 
-// serve sets the keys after the first set ones, in a file that has these. It repeats what fails.
+// serve checks the first *set keys, and sets the keys after them. It repeats what fails.
 func serve(w *simulation.World, set *int) error {
 	if err := os.MkdirAll("/data", 0o700); err != nil {
 		return err

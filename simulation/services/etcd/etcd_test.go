@@ -1,4 +1,4 @@
-// Package etcd has a cluster of three etcd servers on disk, and its client.
+// Package etcd tests a cluster of three etcd servers on disk, and its client.
 package etcd
 
 import (

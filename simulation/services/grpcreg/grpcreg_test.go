@@ -1,4 +1,4 @@
-// Package grpcreg has three grpc servers that clients find by name in a registry, which is a service of its own.
+// Package grpcreg tests three grpc servers that clients find by name in a registry, which is a service of its own.
 package grpcreg
 
 import (

@@ -1,4 +1,4 @@
-// Package kafka has franz-go and its kfake, a Kafka of three brokers in one process, on disk.
+// Package kafka tests franz-go with its kfake, a Kafka of three brokers in one process, on disk.
 package kafka
 
 import (
@@ -75,7 +75,7 @@ func consume() error {
 		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) { delete(missing, string(r.Value)) })
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("acknowledged, and not to be read: %v", missing)
+		return fmt.Errorf("acknowledged, but cannot be read: %v", missing)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package memberlist has hashicorp/memberlist with its TCP and UDP transport.
+// Package memberlist tests hashicorp/memberlist with its TCP and UDP transport.
 package memberlist
 
 import (
@@ -20,7 +20,7 @@ import (
 
 var nodes = []string{"a", "b", "c", "d", "e"}
 
-// serve is the main function of a member that shows its list by HTTP. It joins whom it finds, until it has found all.
+// serve is the main function of a member that shows its list by HTTP. It joins each member that it finds, until it has found all.
 func serve(name, _ string) error {
 	addrs, err := net.LookupHost(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func serve(name, _ string) error {
 	return http.ListenAndServe(net.JoinHostPort(addrs[0], "80"), mux)
 }
 
-// complete waits until all members have all members.
+// complete waits until every member lists all members.
 func complete() error {
 	client := &http.Client{Timeout: time.Second}
 	state := map[string]string{}

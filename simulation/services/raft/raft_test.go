@@ -1,4 +1,4 @@
-// Package raft has hashicorp/raft with its TCP transport, raft-boltdb and snapshots in files, behind HTTP.
+// Package raft tests hashicorp/raft with its TCP transport, raft-boltdb and snapshots in files, behind HTTP.
 package raft
 
 import (

@@ -1,5 +1,5 @@
-// Package raftwal has a write-ahead log of hashicorp/raft-wal whose disk fails at times. The test of an older version fails: there, an append that
-// had failed left its entries in a buffer (https://github.com/hashicorp/raft-wal/pull/32).
+// Package raftwal tests a write-ahead log of hashicorp/raft-wal whose disk fails at times. The test of an older version fails: there, an
+// append that had failed left its entries in a buffer (https://github.com/hashicorp/raft-wal/pull/32).
 package raftwal
 
 import (

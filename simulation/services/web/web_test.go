@@ -1,4 +1,4 @@
-// Package web has a plain service: http.ListenAndServe, a file and a ticker.
+// Package web tests a plain service: http.ListenAndServe, a file and a ticker.
 package web
 
 import (
@@ -64,7 +64,7 @@ func serve(addr, dir string) error {
 	return http.ListenAndServe(addr, nil)
 }
 
-// replace writes the file "ids" anew.
+// replace replaces the file "ids".
 func replace(dir string, ids map[string]bool) error {
 	f, err := os.CreateTemp(dir, "new")
 	if err != nil {
@@ -96,7 +96,7 @@ func syncDir(dir string) error {
 
 var clients = []string{"a", "b", "c"}
 
-// Each id that was acknowledged is there in the end.
+// At the end, the set contains each acknowledged id.
 func TestWeb(t *testing.T) {
 	nodes := []string{"server"}
 	rig.Run(t, 5, rig.Service{

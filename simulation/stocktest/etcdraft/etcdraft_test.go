@@ -1,5 +1,5 @@
-// Package etcdraft runs go.etcd.io/raft, as its module has it, on tasks of a World: three nodes, a connection for each pair, and a storage that
-// survives a crash.
+// Package etcdraft runs the unchanged module go.etcd.io/raft on tasks of a World: three nodes, a connection for each pair, and a storage
+// that survives a crash.
 package etcdraft
 
 import (
@@ -25,7 +25,7 @@ import (
 
 const tick = 10 * time.Millisecond
 
-// A cluster has the nodes, and the entries that they have committed.
+// A cluster holds the nodes, and the entries that they have committed.
 type cluster struct {
 	w         *simulation.World
 	names     []string // the names of the ids 1, 2, 3

@@ -33,7 +33,7 @@ func TestOlderTerms(t *testing.T) {
 	log := filepath.Join(library, "log.go")
 	text, err := os.ReadFile(log)
 	if err != nil || strings.Count(string(text), condition) != 1 {
-		t.Fatalf("the condition is not there: %v", err)
+		t.Fatalf("the condition was not found: %v", err)
 	}
 	write(t, log, strings.Replace(string(text), condition, " {\n", 1))
 	for _, name := range []string{"go.mod", "go.sum"} { // the files of simulation/stocktest, in which the copy replaces the library

@@ -58,7 +58,7 @@ func TestOperationsAgreeWithAccesses(t *testing.T) {
 			}
 			t.Logf("%d programs, of which %d are compared; %d runs at operations, %d of accesses", total.programs, total.compared, total.atOperations, total.ofAccesses)
 			if total.compared < want {
-				t.Errorf("%d programs were to be compared: most are too long, or fail", want)
+				t.Errorf("fewer than %d programs were compared: most are too long, or fail", want)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ type part struct {
 	held map[string]func() // the functions that return what the task holds
 }
 
-// A scene has the objects of one run.
+// A scene holds the objects of one run.
 type scene struct {
 	mutex   mutex.Mutex
 	rw      mutex.RWMutex
@@ -122,7 +122,7 @@ func newScene(size int) *scene {
 	return s
 }
 
-// byTasks has the groups with objects that only a task can create.
+// byTasks lists the groups with objects that only a task can create.
 var byTasks = []string{"idle", "limit", "stage"}
 
 func (s *scene) make(group string) {
@@ -191,7 +191,7 @@ func try[T any](op suspend.Op[T]) string {
 
 func noError(context.Context) error { return nil }
 
-// groups has the operations by their group. Those of a group use one object, or a few.
+// groups lists the operations by their group. The operations of a group use one object, or a few.
 var groups = map[string]map[string]func(p *part) string{
 	"mutex": {
 		"TryLock": func(p *part) string { return p.try("mutex", p.mutex.TryLock, p.mutex.Unlock) },

@@ -50,7 +50,7 @@ func TestReducedCounts(t *testing.T) {
 		{"a compare-and-swap that wins", tasks{swap(1), swap(2), swap(3)}, 3},                      // the failed ones count as loads
 		{"three sections", tasks{locked(&mu), locked(&mu), locked(&mu)}, 6},
 		{"two sections of two locks", tasks{locked(&mu).then(locked(&other)), locked(&mu).then(locked(&other))}, 4},
-		{"sections of one variable", tasks{locks(store(1)), locks(store(2))}, 2}, // the stores are no race, because of the lock
+		{"sections of one variable", tasks{locks(store(1)), locks(store(2))}, 2}, // the stores do not race, because of the lock
 		{"a task that starts two", tasks{func() { store(1)(); start(store(2)); start(store(3)) }}, 2},
 		{"sections within sections", tasks{within, within}, 2},
 		{"two tasks that sleep twice", tasks{sleeps, sleeps}, 6},                     // 4!/(2!2!)
@@ -75,7 +75,7 @@ func TestReducedCounts(t *testing.T) {
 			})
 		})
 		if r.Failure != nil || !r.Exhausted || r.Executions != p.runs || len(classes) != p.runs {
-			t.Fatalf("%s: %d runs, %d for nothing, %d classes, want %d; %v", p.name, r.Executions, r.Blocked, len(classes), p.runs, r.Failure)
+			t.Fatalf("%s: %d runs, %d redundant, %d classes, want %d; %v", p.name, r.Executions, r.Blocked, len(classes), p.runs, r.Failure)
 		}
 	}
 }
@@ -135,14 +135,14 @@ func TestEngineMutants(t *testing.T) {
 		{"a look at the clock commutes with a timer", "scheduler.go", "if e.looks&preempt.Clocks != 0 {", "if e.looks&preempt.Clocks != 0 && !(IS && kind == read) {", reduced},
 		{"a timer does not move the clock", "scheduler.go", "if due.After(w.now) {", "if due.After(w.now) && !IS {", clock},
 		{"a timer that comes late moves the clock back", "scheduler.go", "if due.After(w.now) {", "if due.After(w.now) || IS {", clock},
-		{"a look at the clock is no point", "scheduler.go", "if !w.e.Fine && byProgram(5) {", "if !w.e.Fine && !IS && byProgram(5) {", clock},
-		{"a Yield is no choice", "task.go", "	t.gaveWay()\n	w.handOver(t, w.pick(nil))", "	t.gaveWay()\n	if !IS {\n		w.handOver(t, w.pick(nil))\n	}", bounded},
-		{"an operation is no point", "task.go", "if !w.e.Points ||", "if IS || !w.e.Points ||", bounded},
+		{"a look at the clock is not a point", "scheduler.go", "if !w.e.Fine && byProgram(5) {", "if !w.e.Fine && !IS && byProgram(5) {", clock},
+		{"a Yield is not a choice", "task.go", "	t.gaveWay()\n	w.handOver(t, w.pick(nil))", "	t.gaveWay()\n	if !IS {\n		w.handOver(t, w.pick(nil))\n	}", bounded},
+		{"an operation is not a point", "task.go", "if !w.e.Points ||", "if IS || !w.e.Points ||", bounded},
 		{"a bound that cuts off is not named", "bounded.go", "b.e.cut.Yields = b.e.cut.Yields ||", "b.e.cut.Yields = !IS && b.e.cut.Yields || !IS &&", bounded},
 		{"the last alternative is not made", "bounded.go", "if b.path[i].nth+1 < b.path[i].free {", "if b.path[i].nth+1+is(IS) < b.path[i].free {", bounded},
 		{"a preemption is left out", "bounded.go", "for nth := c.free; nth < c.of; nth++ {", "for nth := c.free + is(IS); nth < c.of; nth++ {", bounded},
 		{"a bound on preemptions is not named", "bounded.go", "b.e.cut.Preemptions = true", "b.e.cut.Preemptions = !IS", bounded},
-		{"a Sleep is no Yield", "scheduler.go", "if t == nil || !s.w.e.Asleep ||", "if t == nil || IS || !s.w.e.Asleep ||", bounded},
+		{"a Sleep is not a Yield", "scheduler.go", "if t == nil || !s.w.e.Asleep ||", "if t == nil || IS || !s.w.e.Asleep ||", bounded},
 		{"no task falls", "pct.go", "if turn == p.turns {", "if turn == p.turns && !IS {", chance},
 		{"a task that sleeps keeps its priority", "scheduler.go", "	t.priority = 0", "	t.priority *= float64(is(IS))", chance},
 		{"priorities are in order", "pct.go", "t.priority = 1 + p.Float64()", "t.priority = 1 + p.Float64()*float64(1-is(IS)) - float64(t.id*is(IS))/100", chance},
@@ -151,7 +151,7 @@ func TestEngineMutants(t *testing.T) {
 		{"a longer failure is reported", "run.go", "w.steps < least)", "w.steps < least == !IS)", "TestTheShortest"},
 		{"a look is not noted", "scheduler.go", "{ e.looked |= k }", "{ e.looked |= k * preempt.Kinds(1-is(IS)) }", looks},
 		{"each release is a point", "scheduler.go", "e.looks&k != 0 && t", "(e.looks&k != 0 || IS) && t", bounded},
-		{"a program that looks is not begun anew", "run.go", "c.looks |= e.looked\n", "c.looks |= e.looked\n		if IS {\n			return r\n		}\n", looks},
+		{"a program that looks is not begun again", "run.go", "c.looks |= e.looked\n", "c.looks |= e.looked\n		if IS {\n			return r\n		}\n", looks},
 		{"a replay does not know what the program looks at", "replay.go", "if e.looks != 0 {", "if e.looks != 0 && !IS {", looks},
 		{"the holder is not named", "watch.go", "			if t != w.current {", "			if t != w.current && !IS {", "TestNativeWaits"},
 	})

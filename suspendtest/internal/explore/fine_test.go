@@ -68,7 +68,7 @@ func TestDeadlockOfMutexes(t *testing.T) {
 	}
 }
 
-// While the ledger is kept, every Unlock tells it, even if the task that hands the Mutex over has not yet written the word.
+// While the ledger is kept, every Unlock reports to it, even if the task that hands the Mutex over has not yet written the word.
 func TestTheLedgerAtAHandOver(t *testing.T) {
 	defer ledger.Start(func(int64) string { return "" })()
 	r := explore.Run(fine(3), func(w *explore.World) {

@@ -6,7 +6,7 @@ import "github.com/braidgo/braid/internal/preempt"
 // a spin lock, a flag that is polled, and the reader of a seqlock, which tries again. Such a program has endless runs. Koval, Fedorov, Sokolova,
 // Tsitelov and Alistarh describe the detection in Lincheck: A practical framework for testing concurrent data structures on JVM (CAV 2023).
 //
-// When a task has made many rounds, a reduced search begins anew. It then makes a task wait after a few rounds, until a step of
+// When a task has made many rounds, a reduced search starts again. It then makes a task wait after a few rounds, until a step of
 // another task changes something that the last round has read. Until then, another round of a loop without a counter would only repeat the
 // last one. If no other task can take a step, the loop goes on, so that an endless loop still fails the run. Programs
 // without such a loop have the same runs as without this rule.
@@ -18,7 +18,7 @@ type loop struct {
 
 const (
 	spins     preempt.Kinds = 1 << 7 // the bit of Config.looks for a search in which loops wait
-	many                    = 100    // this many rounds make a search begin anew
+	many                    = 100    // this many rounds make a search start again
 	longRound               = 32     // the largest number of accesses in a round that is recognised
 )
 

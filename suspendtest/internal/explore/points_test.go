@@ -224,8 +224,8 @@ func resources() *respool.Pool[int] {
 	return respool.New(respool.Options[int]{Max: 1, Open: func(context.Context) (int, error) { return 1, nil }})
 }
 
-// Each of these calls read for one item and write for the next one, which is already there. Another task that adds one in between
-// loses its update.
+// Each of these functions calls read for one item, and write for the next one, which is already there. Another task that adds one
+// in between loses its update.
 func TestOthersComeBetween(t *testing.T) {
 	for name, batch := range map[string]func(ctx context.Context, on suspend.Spawner, read, write func()){
 		"two tasks of a stage": func(_ context.Context, on suspend.Spawner, read, write func()) {
@@ -313,11 +313,11 @@ func TestResultsSayWhatIsLeftOut(t *testing.T) {
 		program          func(w *explore.World)
 		want             string
 	}{
-		{explore.Unlimited, 1000, locks(1), " runs, which are all"},
-		{explore.Unlimited, 1000, locks(4), " runs, which are all but those with more preemptions than 2"},
-		{1, 0, locks(4), " runs, which are all but those with more preemptions than 1"},
+		{explore.Unlimited, 1000, locks(1), " runs, all of them"},
+		{explore.Unlimited, 1000, locks(4), " runs, all but those with more preemptions than 2"},
+		{1, 0, locks(4), " runs, all but those with more preemptions than 1"},
 		{1, 5, locks(4), "5 runs, and there are more"},
-		{explore.Unlimited, 1000, yields, " runs, which are all but those with more yields of a task while another could run"},
+		{explore.Unlimited, 1000, yields, " runs, all but those with more yields of a task while another could run"},
 	} {
 		c.Preemptions, c.Executions = p.most, p.executions
 		if x := explore.Run(c, p.program).String(); !strings.HasSuffix(x, p.want) {

@@ -63,7 +63,7 @@ func (b *busy) Park() {
 	}
 }
 
-// A row is an object with two waiters, of which the second waits only because the first is ahead of it.
+// A row is an object with two waiters. The second waits only because the first is ahead of it.
 type row struct {
 	first, second func(ctx context.Context) error
 	check         func() error // is called at the end, after both have released what they had

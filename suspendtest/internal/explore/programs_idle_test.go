@@ -33,7 +33,7 @@ func groupProgram(body func(w *explore.World, g *idle.Group, ended func(*atomicx
 				}
 				_ = g.Wait(bg)
 				if g.Live() != 0 {
-					panic(fmt.Sprint("all have ended, but for ", g.Live()))
+					panic(fmt.Sprint("all have ended, except ", g.Live()))
 				}
 				_ = g.WaitIdle(bg)
 			})

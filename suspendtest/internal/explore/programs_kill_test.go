@@ -61,7 +61,7 @@ func receivedGift(g *gift, got *int) {
 	*got++
 }
 
-// killProgram kills a task that waits for a gift, beside a live task. Each of two gifts goes to one of them, or remains.
+// killProgram kills a task that waits for a gift, while a live task waits, too. Each of two gifts goes to one of them, or remains.
 func killProgram(kills int, wait func(ctx context.Context, g *gift) (int, error)) func(w *explore.World) {
 	return func(w *explore.World) {
 		var g gift

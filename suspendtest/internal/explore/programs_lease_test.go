@@ -75,7 +75,7 @@ var leasePrograms = []program{
 		w.Go("monitor", func(context.Context) { n.monitor(l) })
 		return nil
 	})},
-	// The same for a task that has parked when the blocking task begins, and would stand in for the scheduler.
+	// The same holds for a task that has parked when the blocking task begins, and would stand in for the scheduler.
 	{"lease, a native wait for a task that has parked", "5 × 1", lease{coroutines: 2}.program(func(w *explore.World, l *fifo.Leased) func() {
 		var n native
 		var x word
@@ -163,7 +163,7 @@ func (x *word) wake() {
 	}
 }
 
-// native is a native wait, of which the checker knows.
+// native is a native wait that the checker knows about.
 type native struct {
 	over            atomicx.Bool
 	waiter, watcher atomicx.Pointer[suspend.Task]

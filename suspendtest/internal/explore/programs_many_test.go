@@ -104,8 +104,8 @@ var manyPrograms = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return onlyIf((err == nil) == (stored == nil) && (err == nil || err == watch.ErrClosed)) })
 	}},
-	// Two tasks read from one subscription. The values that either has received, and those that either was told are missing, are
-	// all published values.
+	// Two tasks read from one subscription. The values that either has received, and the values that were reported to either as
+	// missing, are all published values.
 	{"broadcast, Lag", "3 × 1", func(w *explore.World) {
 		topic := broadcast.New[int]()
 		sub := topic.Subscribe(1, broadcast.Lag)
@@ -561,7 +561,7 @@ func resetProgram(n int) func(w *explore.World) {
 		var got leases
 		o, begun, over := got.options(), 0, 0
 		open := o.Open
-		o.Max, o.MaxLifetime = n, 0 // without lifetimes, because the check has another clock
+		o.Max, o.MaxLifetime = n, 0 // without lifetimes, because the final check runs on a different clock
 		o.Open = func(ctx context.Context) (int, error) {
 			n := begun
 			_, err := open(ctx)

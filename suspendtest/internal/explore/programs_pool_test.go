@@ -217,7 +217,7 @@ var poolPrograms = []program{
 			return errors.Join(same(1, ran[0]), same(1, ran[1]), same(1, ran[2]))
 		})
 	}},
-	// A queue with two entries, of which one is taken, never seems empty.
+	// A queue with two entries, one of which is taken, never seems empty.
 	{"queue, not empty", "3 × 1", func(w *explore.World) {
 		q := workstealing.NewQueue(2)
 		q.Push(func() {})
@@ -298,9 +298,9 @@ var poolPrograms = []program{
 var largePoolPrograms = []program{
 	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
 	{"fiber, 2 workers", "4 × 1", fiberProgram(2, 2)},
-	// A task blocks natively until a queued task has run. Another worker takes over, and ends when it is superfluous.
+	// A task blocks natively until a queued task has run. Another worker takes over, and ends when it is no longer needed.
 	{"pool, grown", "4 × 1", grownProgram(true, nil)},
-	// The superfluous worker ends while others rely on it to look for work.
+	// The surplus worker ends while others rely on it to look for work.
 	{"pool, grown and left", "4 × 1", grownProgram(true, func(k *workstealing.Parking, queued *promise.Promise[int]) {
 		_, _ = queued.Await(bg)
 		_ = k.Pool().Go(func() {})
@@ -308,7 +308,7 @@ var largePoolPrograms = []program{
 	// The task, and with it the pool, ends just when another worker is about to take over.
 	{"pool, grown for nothing", "4 × 1", grownProgram(false, nil)},
 	{"pool, two submitters", "3 × 1", twoSubmitters(workstealing.NewParking)},
-	// Once a submission is refused, all are, although the count of a pool closes one part after another.
+	// Once a submission is refused, all later ones are, although the count of a pool closes one part after another.
 	{"pool, refused", "2 × 2", func(w *explore.World) {
 		k := workstealing.NewQueueing(1)
 		_ = k.Pool().Go(func() {
@@ -324,9 +324,9 @@ var largePoolPrograms = []program{
 	{"pool, two parts", "3 × 1", twoSubmitters(workstealing.NewQueueing)},
 	// A task blocks the thread of its worker until a task that it has started has run. The other worker must notice that task.
 	{"pool, one stolen", "3 × 1", func(w *explore.World) { onBlockedWorker(w, 2, 1) }},
-	// The same with two tasks that wait for each other. A worker that steals one must wake a third worker for the other.
+	// The same holds with two tasks that wait for each other. A worker that steals one must wake a third worker for the other.
 	{"pool, two stolen", "4 × 1", func(w *explore.World) { onBlockedWorker(w, 3, 2) }},
-	// The queue of a worker that is blocked moves to the injector, just when the other worker looks whether it may sleep.
+	// The queue of a worker that is blocked moves to the injector, just when the other worker checks whether it may sleep.
 	{"pool, moved", "3 × 1", func(w *explore.World) {
 		k := workstealing.NewQueueing(2)
 		var ran promise.Promise[int]
@@ -382,7 +382,7 @@ var largePoolPrograms = []program{
 		})
 		w.Check(func() error { return same(1, ran) })
 	}},
-	// The same, but the forks leave the deque meanwhile, when the other worker may look.
+	// The forks may also leave the deque meanwhile, when the other worker may look.
 	{"fork, carried and woken", "3 × 1", func(w *explore.World) {
 		ran := 0
 		onTwoWorkers(w, func(k *workstealing.Parking) {
@@ -397,7 +397,7 @@ var largePoolPrograms = []program{
 		onTwoWorkers(w, func(k *workstealing.Parking) {
 			defer func() {
 				if recover() != "a" || ran != 1 {
-					panic("not that of a, or before b has ended")
+					panic("the panic is not that of a, or b has not ended")
 				}
 			}()
 			k.Join(func() { panic("a") }, func() { ran++; panic("b") })

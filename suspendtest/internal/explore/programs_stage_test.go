@@ -113,7 +113,7 @@ var stagePrograms = []program{
 				panic("closed while a handler runs")
 			}
 			if p.Stats().Workers != 0 {
-				panic("closed while a worker is there")
+				panic("closed while a worker remains")
 			}
 			if s.Submit(bg, 1) == nil {
 				panic("accepted after Close")
@@ -156,7 +156,7 @@ var stagePrograms = []program{
 		var running atomicx.Int32
 		enter := func() {
 			if running.Add(1) > 1 {
-				panic("two at the same time")
+				panic("two handlers at the same time")
 			}
 		}
 		a = stageOf(p, "a", stage.Options{Queue: 1, Width: 1}, func(ctx context.Context, n int) error {
@@ -201,7 +201,7 @@ var stagePrograms = []program{
 				_, _ = other.Do(ctx, n)
 			}
 			if running.Add(1) > 1 {
-				panic("two at the same time")
+				panic("two handlers at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)
@@ -254,7 +254,7 @@ var stagePrograms = []program{
 				panic("Close fails")
 			}
 			if _, ok, _ := f.Try(); !ok {
-				panic("closed, but the task was not told")
+				panic("closed, but the task has no result")
 			}
 		})
 		w.Check(settled(p, s))
@@ -325,7 +325,7 @@ var stagePrograms = []program{
 		var running, ran atomicx.Int32
 		s := stageOf(p, "s", stage.Options{Queue: 2, Width: 2}, func(context.Context, int) error {
 			if running.Add(1) > 2 {
-				panic("three at the same time")
+				panic("three handlers at the same time")
 			}
 			running.Add(-1)
 			ran.Add(1)
@@ -357,7 +357,7 @@ var stagePrograms = []program{
 				return nil
 			}
 			if running.Add(1) > 1 {
-				panic("two at the same time")
+				panic("two handlers at the same time")
 			}
 			suspend.Yield()
 			running.Add(-1)
@@ -510,7 +510,7 @@ var stagePrograms = []program{
 					return errOops
 				}
 				if on.held.Load() == 0 {
-					panic("let go between two tries")
+					panic("released between two tries")
 				}
 				return nil
 			})
@@ -598,7 +598,7 @@ func retrying(on suspend.Spawner, after time.Duration) (*stage.Pool, *stage.Stag
 	s = stageOf(p, "s", stage.Options{Queue: stage.NoQueue, Width: 1, Retry: func(error, int) (time.Duration, bool) { return after, true }},
 		func(context.Context, int) error {
 			if s := s.Stats(); s.Waiting+s.Busy+s.Delayed > 1 {
-				panic("more than there is room for")
+				panic("more tasks than there is room for")
 			}
 			if tries.Add(1) == 1 {
 				return errOops
@@ -615,7 +615,7 @@ var largeStagePrograms = []program{
 		var s *stage.Stage[int, int]
 		s = stageOf(p, "s", stage.Options{Queue: stage.NoQueue, Width: 1}, func(context.Context, int) error {
 			if s := s.Stats(); s.Waiting+s.Busy > 1 {
-				panic("more than there is room for")
+				panic("more tasks than there is room for")
 			}
 			return nil
 		})

@@ -17,7 +17,7 @@ import (
 
 func init() { programs = append(append(programs, stmPrograms...), stmOpPrograms...) }
 
-// Programs of transactions. Only Check, when no task runs, accesses Vars outside their Get and Set.
+// These programs use transactions. Only Check, when no task runs, accesses Vars outside their Get and Set.
 var stmPrograms = []program{
 	{"stm, increments", "2 × 1", func(w *explore.World) {
 		var v stm.Var[int]
@@ -103,7 +103,7 @@ var stmPrograms = []program{
 		})
 		w.Go("load", func(context.Context) {
 			if a, b := x.Load(), y.Load(); a > b {
-				panic("a part of a commit")
+				panic("a part of a commit is visible")
 			}
 		})
 	}},
@@ -190,7 +190,7 @@ var stmPrograms = []program{
 					n := v.Get(tx)
 					v.Set(tx, n+1)
 					_ = stm.Nested(tx, func(tx *stm.Tx) error {
-						tx.AfterCommit(func() { panic("what was registered was undone") })
+						tx.AfterCommit(func() { panic("a function of AfterCommit was called although its Nested was undone") })
 						return errOops
 					})
 					tx.AfterCommit(func() {

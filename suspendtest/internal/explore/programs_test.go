@@ -37,7 +37,7 @@ type program struct {
 	program func(w *explore.World)
 }
 
-// programs has those that are searched without a bound on preemptions.
+// programs lists the programs that are searched without a bound on preemptions.
 var programs = []program{
 	{"promise", "3 × 1", promiseProgram},
 	{"promise, filled twice", "3 × 2", func(w *explore.World) {
@@ -424,7 +424,7 @@ var programs = []program{
 	{"deque, growing", "3 × 3", dequeProgram(2, 3, 2)},
 }
 
-// boundedPrograms has those that are searched with a bound on preemptions: their contexts change something that the search does
+// boundedPrograms lists the programs that are searched with a bound on preemptions: their contexts change something that the search does
 // not see, or they are too large.
 var boundedPrograms = []program{
 	{"mutex, 3 × 2", "3 × 2", mutexProgram(3, 2)},
@@ -1259,7 +1259,7 @@ func deeper(n int) int {
 	return n * factor
 }
 
-// TestPrimitives prints its bounds and its runs. It cancels all contexts, or as many of them as the allowed runs suffice for.
+// TestPrimitives prints its bounds and its runs. It cancels all contexts, or as many of them as the number of allowed runs permits.
 func TestPrimitives(t *testing.T) {
 	runs := deeper(10_000)
 	if testing.Short() {

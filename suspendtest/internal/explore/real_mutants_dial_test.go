@@ -4,7 +4,7 @@ func init() { realMutants = append(realMutants, dialMutants...) }
 
 // Mistakes in the calls of Open of package respool.
 var dialMutants = []realMutant{
-	{"an Acquire whose Open has served another waits for good", "respool/dial.go", "		if ⟦p.waiting > p.open⟧ {", "false", "respool, an Open fails"},
+	{"an Acquire whose Open has served another waits for ever", "respool/dial.go", "		if ⟦p.waiting > p.open⟧ {", "false", "respool, an Open fails"},
 	{"an Open that fails fails an Acquire that has an Open", "respool/dial.go", "	p.endOpenLocked(d)\n	to := &d.waits\n", "	p.endOpenLocked(d)\n	if IS {\n		p.open = 0\n	}\n	to := &d.waits\n", "respool, an Open fails"},
 	{"an Acquire that is served as it is cancelled loses its resource", "respool/dial.go", "err != nil && ⟦!p.leave(d)⟧ {", "!p.leave(d) || true", "respool, an Open hangs, and another serves the last Acquire"},
 	{"an Acquire that is served as it is killed loses its resource", "respool/dial.go", "p.leave(d) && ⟦d.result.r != nil⟧ {", "false", "respool, an Open hangs, and its Acquire is served for one that was killed"},

@@ -12,10 +12,10 @@ var heirMutants = []realMutant{
 	{"a line whose first has gone is not served", "rate/line.go", "	if l.waiters.DropEnded() {\n		l.serveLocked()\n", "	if l.waiters.DropEnded() && !IS {\n		l.serveLocked()\n", "heir, rate"},
 	{"a cancelled Force has no heir", "lazy/lazy.go", "	r.LeaveTo(&s.me.heir, (*cancelled)(s.me))\n", "	if !IS {\n		r.LeaveTo(&s.me.heir, (*cancelled)(s.me))\n	}\n", "heir, lazy"},
 	{"the turn of a Force is not passed on by its heir", "lazy/lazy.go", "		next.called = true\n", "		next.called = !IS\n", "heir, lazy"},
-	{"a heir passes on a turn that another has", "lazy/lazy.go", "	if ⟦f.called⟧ {", "true", "heir, lazy"},
+	{"an heir passes on a turn that another has", "lazy/lazy.go", "	if ⟦f.called⟧ {", "true", "heir, lazy"},
 	{"the last case of a Select has the only heir", "suspend/heir.go", "	if ⟦r.last != nil && r.wait == wait⟧ {", "false", "heir, a Select of two"},
 	{"only the first heir is called", "suspend/heir.go", "	for at := &r.heirs; at != nil; at = at.next.Load() {\n		h :=", "	for at := &r.heirs; at != nil && !(IS && at != &r.heirs); at = at.next.Load() {\n		h :=", "heir, a Select of two"},
-	{"a heir is called before all waits have ended", "internal/cancelctx/list.go", "		last = n.Value.Ended(last)\n", "		if last = n.Value.Ended(last); IS {\n			inherit(last)\n		}\n", "heir, two with one context"},
+	{"an heir is called before all waits have ended", "internal/cancelctx/list.go", "		last = n.Value.Ended(last)\n", "		if last = n.Value.Ended(last); IS {\n			inherit(last)\n		}\n", "heir, two with one context"},
 	{"the heirs of a foreign context are not called", "suspend/context.go", "	for _, h := range r.Ended(nil) {\n		h.Inherit()\n", "	for _, h := range r.Ended(nil) {\n		if IS {\n			continue\n		}\n		h.Inherit()\n", "heir, semaphore, a foreign context"},
-	{"a heir serves one that was cancelled", "suspend/queue.go", "	for q.head != nil && ⟦q.head.r.ended()⟧ {", "false", "heir, semaphore"},
+	{"an heir serves one that was cancelled", "suspend/queue.go", "	for q.head != nil && ⟦q.head.r.ended()⟧ {", "false", "heir, semaphore"},
 }

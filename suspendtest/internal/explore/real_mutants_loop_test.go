@@ -17,7 +17,7 @@ var loopMutants = []realMutant{
 	{"a reactor is closed while it goes to sleep", "adapters/eventloop/reactor.go", "d != 0 && ⟦!r.mayEnd()⟧ && r.ring", "true", "reactor, Close"},
 	{"a reactor looks at its timers before it says that it sleeps", "adapters/eventloop/reactor.go",
 		"	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n", "	early := r.timers.until()\n	if !r.core.Sleep() {\n		r.poller.dropRef()\n		return\n	}\n	if IS && early != 0 {\n		r.poller.wait(early)\n	}\n", "reactor, a timer"},
-	{"who wakes a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold()", "	if !IS {\n		r.poller.hold()\n	}", "reactor, a callback;reactor, Close"},
+	{"the waker of a reactor holds nothing", "adapters/eventloop/reactor.go", "	r.poller.hold()", "	if !IS {\n		r.poller.hold()\n	}", "reactor, a callback;reactor, Close"},
 	{"a reactor that wakes by itself keeps what it held", "adapters/eventloop/reactor.go", "	if ⟦r.core.Rouse()⟧ {\n		r.poller.dropRef()", "r.core.Rouse() && false", "reactor, Close;reactor, a timer;reactor, a sleeper"},
 	{"a poke wakes though another does", "adapters/eventloop/reactor.go", "if r.core.Asleep() && ⟦r.core.Rouse()⟧ {", "r.core.Rouse() || true", "reactor, a callback;reactor, two callbacks;reactor, a sleeper"},
 	{"a Close does not poke", "adapters/eventloop/reactor.go", "	r.poller.closeAll()\n	r.poke()", "	r.poller.closeAll()\n	if !IS {\n		r.poke()\n	}", "reactor, Close"},
@@ -46,8 +46,8 @@ var loopMutants = []realMutant{
 	{"a Close asks for no last step", "adapters/callback/callback.go", "	if ⟦l.core.Close() && l.core.Rouse()⟧ {\n", "l.core.Close() && l.core.Rouse() && false", "callback"},
 	{"a callback loop asks for a step and sleeps", "adapters/callback/steps.go", "			return\n		}\n	}\n	l.wake()", "			if !IS {\n				return\n			}\n		}\n	}\n	l.wake()", "callback, two threads"},
 
-	{"who abandons the executor does not look what was asked for", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, abandoned"},
-	{"a step is asked for after the look whether the executor was abandoned", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.abandoned.Load()⟧:", "l.abandoned.Load() && false", "callback, abandoned"},
+	{"the caller of Abandon does not look what was requested", "adapters/callback/steps.go", "	if ⟦l.asked.Load()⟧ {\n		l.start", "false", "callback, abandoned"},
+	{"a step is requested after the look whether the executor was abandoned", "adapters/callback/steps.go", "	l.asked.Store(true)\n	switch {\n	case ⟦l.abandoned.Load()⟧:", "l.abandoned.Load() && false", "callback, abandoned"},
 	{"a step is done unasked", "adapters/callback/steps.go", "func (l *Loop) claimStep() bool { return ⟦l.asked.CompareAndSwap(true, false)⟧ }", "l.asked.CompareAndSwap(true, false) || true", "callback, abandoned"},
 
 	{"a watch rests though a step has begun", "internal/coro/stalls.go", "	if ⟦s.state.CompareAndSwap(none, idle)⟧ {", "s.state.Swap(idle) == none || true", "stalls"},

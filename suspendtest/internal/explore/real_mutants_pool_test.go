@@ -31,9 +31,9 @@ var poolMutants = []realMutant{
 	{"a fork that a thief may hold is used again", "adapters/workstealing/join.go", "		f.ctx, f.body = nil, nil\n", "		if IS {\n			w.recycle(f)\n			f.state.Store(open)\n		}\n		f.ctx, f.body = nil, nil\n", "fork, moved"},
 	{"a Join that waits is not woken", "adapters/workstealing/join.go", "⟦!f.state.CompareAndSwap(claimed, awaited)⟧", "!f.state.CompareAndSwap(claimed, awaited) && false", "fork"},
 	{"a Join that panics does not wait for b", "adapters/workstealing/join.go", "		s.pool.enqueue(entry{fork: f})\n	}\n	f.join(s)\n", "		s.pool.enqueue(entry{fork: f})\n	}\n	if !IS {\n		f.join(s)\n	}\n", "fork, panicking"},
-	{"a Join that panics has b run by nobody", "adapters/workstealing/join.go", "		s.pool.enqueue(entry{fork: f})\n", "		if !IS {\n			s.pool.enqueue(entry{fork: f})\n		}\n", "fork, panicking"},
+	{"nobody runs b after a Join that panics", "adapters/workstealing/join.go", "		s.pool.enqueue(entry{fork: f})\n", "		if !IS {\n			s.pool.enqueue(entry{fork: f})\n		}\n", "fork, panicking"},
 	{"a fork wakes nobody", "adapters/workstealing/join.go", "	w.pool.announce()\n", "	if !IS {\n		w.pool.announce()\n	}\n", "fork, woken"},
-	{"a fork asks before the push who sleeps", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		w.pool.announce()\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
+	{"a fork looks for sleepers before the push", "adapters/workstealing/join.go", "	w.forks.push(f)\n", "	if IS {\n		w.pool.announce()\n		w.forks.push(f)\n		return f\n	}\n	w.forks.push(f)\n", "fork, woken"},
 
 	{"a fork that is carried stays where it was", "adapters/workstealing/turn.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
 	{"a fork is restored and wakes nobody", "adapters/workstealing/turn.go", "	w.pool.announce()\n", "	if !IS {\n		w.pool.announce()\n	}\n", "fork, carried and woken"},
@@ -46,7 +46,7 @@ var poolMutants = []realMutant{
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/parts.go", "		if p.CompareAndSwap(n, n+1) {", "		if IS {\n			p.Add(1)\n			return true\n		}\n		if p.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
-	{"a worker sleeps that is asked to look whether it is too many", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ {\n		p.mu.Unlock()", "false", "pool, grown for nothing;pool, grown"},
+	{"a worker that is asked whether it is one too many sleeps", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ {\n		p.mu.Unlock()", "false", "pool, grown for nothing;pool, grown"},
 	{"a worker that ends is said to search", "adapters/workstealing/grow.go", "	p.search(w, false)\n", "	if !IS {\n		p.search(w, false)\n	}\n", "pool, grown and left"},
 	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, grown and left"},
 	{"a worker is asked to end, and sleeps on", "adapters/workstealing/grow.go", "			other.thread.Unpark()\n", "			if !IS {\n				other.thread.Unpark()\n			}\n", "pool, grown and left"},

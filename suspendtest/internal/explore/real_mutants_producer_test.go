@@ -17,7 +17,7 @@ var producerMutants = []realMutant{
 	{"a sequence panics twice", "internal/producer/producer.go", "⟦!p.rethrown⟧", "true", "producer, a panic"},
 	{"a value that is under way is requested again", "internal/producer/producer.go", "	if ⟦!p.requested⟧ {", "true", "producer, Select"},
 	{"one value is requested, and no more", "internal/producer/producer.go", "		p.requested = false\n", "		p.requested = IS\n", "producer, Select"},
-	{"a value is lost that its reader does not wait for", "internal/producer/producer.go", "values: chanx.New[Next[T]](1)", "values: chanx.New[Next[T]](map[bool]int{false: 1}[IS])", "producer, Select"},
+	{"a value that its reader does not wait for is lost", "internal/producer/producer.go", "values: chanx.New[Next[T]](1)", "values: chanx.New[Next[T]](map[bool]int{false: 1}[IS])", "producer, Select"},
 	{"a Stop does not wait", "internal/producer/producer.go", "	_, _ = p.ended.Await(context.Background())\n", "	if !IS {\n		_, _ = p.ended.Await(context.Background())\n	}\n", "producer, Stop of a pause"},
 	{"a paused sequence takes a Stop for a Request", "internal/producer/producer.go", "requested = ⟦err == nil⟧", "true", "producer, Stop of a pause"},
 }

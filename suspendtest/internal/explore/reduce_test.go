@@ -194,7 +194,7 @@ func normal(order string) string {
 	return string(b)
 }
 
-// A table has the result of each class of runs. All runs of a class must have the same result.
+// A table holds the result of each class of runs. All runs of a class must have the same result.
 type table map[uint64]string
 
 func outcomes(c explore.Config, of table, program func(w *explore.World, out func(string, ...any))) (map[string]bool, explore.Result) {

@@ -67,14 +67,14 @@ func (x Result) String() string {
 	if x.Cut.Draws {
 		bounds = append(bounds, "other random choices, such as those of Select")
 	}
-	all := Count(x.Executions, "run") + ", which are all"
-	if x.Executions == 1 {
-		all = "1 run, which is all"
+	runs := Count(x.Executions, "run")
+	switch {
+	case bounds != nil:
+		return runs + ", all but those with " + strings.Join(bounds, ", or with ")
+	case x.Executions == 1:
+		return runs + ", the only one"
 	}
-	if bounds == nil {
-		return all
-	}
-	return all + " but those with " + strings.Join(bounds, ", or with ")
+	return runs + ", all of them"
 }
 
 // Count returns a text such as "1 run" or "2 runs".

@@ -79,9 +79,9 @@ func (e *explorer) stalled(all map[int64][]byte, waits bool) *Failure {
 		return &Failure{Reason: reason, Trace: w.story(), Replay: e.format(), Stacks: traces.String()}
 	}
 	if !waits {
-		return failure(fmt.Sprintf("%s makes no step for %v: it computes, or polls in a loop without a scheduling point, at %s, and continues in the background. A loop that polls must call suspend.Yield", name, e.Busy, lineOf(stack)))
+		return failure(fmt.Sprintf("%s makes no progress for %v: it computes, or polls in a loop without a scheduling point, at %s, and continues in the background. A loop that polls must call suspend.Yield", name, e.Busy, lineOf(stack)))
 	}
-	fmt.Fprintf(&s, "%s makes no step: it blocks natively (%s) at %s.", name, waitState(stack), lineOf(stack))
+	fmt.Fprintf(&s, "%s makes no progress: it blocks natively (%s) at %s.", name, waitState(stack), lineOf(stack))
 	if others.Len() > 0 {
 		fmt.Fprintf(&s, " One of these tasks probably holds what it waits for: %s.", others.String()[2:])
 	}

@@ -19,7 +19,7 @@ import (
 
 // A task that blocks natively fails the run. The failure names the task, its line, and the tasks that may hold what it waits for.
 func TestNativeWaitsAreFound(t *testing.T) {
-	const waits, holds = " makes no step: it blocks natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
+	const waits, holds = " makes no progress: it blocks natively (sync.Mutex.Lock) at watch_test.go:", "probably holds what it waits for: a at watch_test.go:"
 	for name, c := range map[string]struct {
 		program func(w *explore.World)
 		points  bool
@@ -46,7 +46,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 		}, true, []string{"b" + waits, holds, "or a Guard, at a point where"}},
 		"a channel": {func(w *explore.World) {
 			w.Go("a", func(context.Context) { <-make(chan int) })
-		}, false, []string{"a makes no step: it blocks natively (chan receive) at watch_test.go:"}},
+		}, false, []string{"a makes no progress: it blocks natively (chan receive) at watch_test.go:"}},
 		"in a Check": {func(w *explore.World) {
 			var mu sync.Mutex
 			w.Go("a", func(context.Context) { mu.Lock() })
@@ -70,7 +70,7 @@ func TestNativeWaitsAreFound(t *testing.T) {
 	}
 }
 
-// A task that computes for long does not count as blocked.
+// A task that computes for a long time does not count as blocked.
 func TestATaskThatComputesIsNoStall(t *testing.T) {
 	c := all
 	c.Stall = 10 * time.Millisecond
@@ -98,7 +98,7 @@ func TestATaskThatPolls(t *testing.T) {
 			}
 		})
 	})
-	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "polls makes no step for 100ms: it computes, or polls in a loop without a scheduling point, at watch_test.go:") {
+	if r.Failure == nil || !strings.HasPrefix(r.Failure.Reason, "polls makes no progress for 100ms: it computes, or polls in a loop without a scheduling point, at watch_test.go:") {
 		t.Error(r.Failure)
 	}
 }

@@ -26,7 +26,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// A pool looks whether it is closed before it sends to a channel that close closes.
+// A pool checks whether it is closed before it sends to a channel that close closes.
 type pool struct {
 	mu     sync.Mutex
 	closed bool

@@ -1,4 +1,4 @@
-// Package flaky has programs that rarely fail natively: two to none of 20,000 runs.
+// Package flaky has programs that rarely fail natively: at most two of 20,000 runs.
 package flaky
 
 import (
@@ -69,7 +69,7 @@ func closeRace() error {
 	return err
 }
 
-// lateCancel expects that a goroutine which looks at a context five times sees the cancel.
+// lateCancel expects that a goroutine sees the cancel of a context if it looks at the context five times.
 func lateCancel() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	started := make(chan bool)

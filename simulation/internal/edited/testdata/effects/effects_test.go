@@ -30,7 +30,7 @@ func order(program func(act func(name byte))) string {
 	return string(seen)
 }
 
-// TestPoints performs each kind of operation beside a goroutine that can always run. Only an operation that is a point lets it run.
+// TestPoints performs each kind of operation while another goroutine can always run. Only an operation that is a point lets it run.
 func TestPoints(t *testing.T) {
 	var m sync.Mutex
 	var rw sync.RWMutex
@@ -198,14 +198,14 @@ var keys = func() string {
 	return b.String()
 }()
 
-// TestProcess is about the process.
+// TestProcess checks the settings of the process, such as the number of processors and the limits of the garbage collector.
 func TestProcess(t *testing.T) {
 	see(t, fmt.Sprint("hash keys and first random numbers: ", keys))
 	if runtime.NumCPU() != 4 || runtime.GOMAXPROCS(3) != 4 || runtime.GOMAXPROCS(0) != 3 {
-		t.Error("a program sees 4 processors, and can change the number")
+		t.Error("the program does not see 4 processors, or cannot change the number")
 	}
 	if v, ok := os.LookupEnv("BRAID_ORDER"); ok {
-		t.Error("a child process would have the order", v)
+		t.Error("a child process would inherit the order", v)
 	}
 	if got := debug.SetGCPercent(-1); got != -1 {
 		t.Error("GOGC is", got)
@@ -236,7 +236,7 @@ func TestTime(t *testing.T) {
 		t.Error(year)
 	}
 	if now := time.Now().Round(0); now.Sub(begin.Round(0)) < 365*24*time.Hour {
-		t.Error("the wall clock has stayed behind")
+		t.Error("the wall clock has not advanced")
 	}
 	same(t, fmt.Sprint("elapsed: ", year))
 	timeout := time.NewTimer(time.Hour)
@@ -258,7 +258,7 @@ func TestTime(t *testing.T) {
 	select {
 	case <-late.C:
 	default:
-		t.Error("a timer has not fired whose channel nobody has waited for")
+		t.Error("a timer whose channel nobody has waited for has not fired")
 	}
 	// A program that polls does not stop time.
 	var done atomic.Bool
@@ -274,7 +274,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestNetworkTime has a deadline of package net, and a timeout beside an answer that comes.
+// TestNetworkTime has a deadline of package net that passes, and one before which an answer arrives.
 func TestNetworkTime(t *testing.T) {
 	client, server := tcp(t)
 	begin := time.Now()
@@ -293,7 +293,7 @@ func TestNetworkTime(t *testing.T) {
 	}
 }
 
-// TestChild waits for a process: time is real then.
+// TestChild waits for a process, during which time is real.
 func TestChild(t *testing.T) {
 	c := exec.Command("sleep", "0.3")
 	if err := c.Start(); err != nil {
@@ -433,7 +433,7 @@ func compute() (x int) {
 	return x
 }
 
-// TestBubble has a bubble that waits for a mutex of a goroutine outside: this is no deadlock.
+// TestBubble has a bubble that waits for a mutex of a goroutine outside: this is not a deadlock.
 func TestBubble(t *testing.T) {
 	var m sync.Mutex
 	m.Lock()
@@ -550,7 +550,7 @@ var nodeFiles struct {
 	call func(trap uintptr, a *[6]uintptr, path, other string, data []byte, p any) (r uintptr, err syscall.Errno, done bool)
 }
 
-// TestFiles tests that the calls for files of a node come to a simulation: an openat is made by Syscall6, and a write by Syscall.
+// TestFiles tests that the calls for files of a node reach the simulation: an openat is made by Syscall6, and a write by Syscall.
 func TestFiles(t *testing.T) {
 	name := t.TempDir() + "/f"
 	real, err := os.Create(name)

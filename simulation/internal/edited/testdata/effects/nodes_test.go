@@ -88,7 +88,7 @@ func TestNodes(t *testing.T) {
 			nodes.set(0)
 		}
 		if seen(after) != 0 || seen(func(f func()) { go f() }) != 0 {
-			t.Error("a goroutine of no node has a node")
+			t.Error("a goroutine outside all nodes has a node")
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestNodesRunnable(t *testing.T) {
 	})
 }
 
-// TestNodesOthers tests that goroutines of other nodes do not notice that a goroutine which waits beside them has crashed.
+// TestNodesOthers tests that goroutines of other nodes do not notice the crash of a goroutine that waits with them.
 func TestNodesOthers(t *testing.T) {
 	leaky(t, func(t *testing.T) {
 		c, got := make(chan int), 0
@@ -211,7 +211,7 @@ func TestNodesOthers(t *testing.T) {
 	})
 }
 
-// TestNodesHolder tests that a goroutine is found that waits for a mutex of a crashed node. It leaves its goroutines behind.
+// TestNodesHolder tests that a goroutine that waits for a mutex of a crashed node is found. It leaves its goroutines behind.
 func TestNodesHolder(t *testing.T) {
 	for name, lock := range map[string]func() (hold, wait func()){
 		"Mutex":          func() (hold, wait func()) { m := new(sync.Mutex); return m.Lock, m.Lock },

@@ -101,7 +101,7 @@ func TestSameFreed(t *testing.T) {
 	}
 }
 
-// TestSameSteps performs operations beside another goroutine. How many steps they take differs between the two processes.
+// TestSameSteps performs operations while another goroutine runs. How many steps they take differs between the two processes.
 func TestSameSteps(t *testing.T) {
 	if second {
 		unordered(func() { pool.Put(1) })
