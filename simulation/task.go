@@ -11,40 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/coro"
-	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task is a coroutine of a World, with the state of the task that runs on it, if any. In the diagram, -T> is a transition by the task,
-// and -U> is a transition by Unpark.
-//
-//	active -T> parked   Park. The switch follows
-//	parked -U> active   and the task is ready
-//	active -U> woken    the permit
-//	woken  -T> active   Park returns at once
-type task struct {
-	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside the World may call Unpark
-	coro.Coroutine
-	host  *host
-	id    int                   // the task's number on its host
-	label atomicx.Pointer[host] // this and the next field are copies of host and id for the report of a stall
-	nth   atomicx.Int64
-	mark  uint8
-	under *task    // the task whose call of Crash has resumed this task
-	by    *guestID // the guest whose call the task executes, or nil
-
-	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
-	made  dlist.Node[*task] // the task's place in fleet.all
-}
-
-const (
-	active uint8 = iota
-	parked
-	woken
-)
+// This file is the life of a task: how it waits and wakes, the fleet that its coroutine comes from and goes back to, and its end in a crash.
 
 // Leave implements sched.Switcher.
 func (t *task) Leave() (next coro.Next, yield coro.Yield) {
@@ -124,22 +96,6 @@ func (t *task) Another() func() { return nil }
 // Panicked implements coro.Owner.
 func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
 
-// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
-type ready struct {
-	host *host
-	task *task  // the task to resume, or nil if f is to run
-	f    func() // the function of a task to begin, or a callback
-	as   *way   // how f is called; nil for an ordinary task
-}
-
-// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
-type way struct {
-	gone func()   // called if the task is dropped before it begins
-	by   *guestID // the guest whose call the task executes
-}
-
-var callback = new(way)
-
 // letIn accepts a call from outside the World.
 func (r ready) letIn(w *World) {
 	switch t := r.task; {
@@ -173,18 +129,6 @@ func (r ready) drop() bool {
 		r.as.gone()
 	}
 	return true
-}
-
-// A fleet is a pool of coroutines. Successive Worlds of a Test share a fleet, because creating a coroutine takes longer than most tasks.
-type fleet struct {
-	idle   []*task
-	stalls *coro.Stalls
-	limit  time.Duration // the longest native wait that is allowed
-	hangs  chan error    // receives the error of a native wait over the limit
-	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
-
-	mu  atomicx.Mutex // guards the following list, which goroutines outside the World read, too
-	all dlist.List[*task]
 }
 
 func newFleet(o Options) *fleet {
