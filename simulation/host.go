@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -268,28 +267,4 @@ func (h *host) letGo() {
 	for n := h.holds.Pop(); n != nil; n = h.holds.Pop() {
 		n.Value.over.Store(true)
 	}
-}
-
-// stack returns the stack of the call of Hold, in the format that frame() reads.
-func (x *heldWait) stack() string {
-	var b strings.Builder
-	for calls, more := runtime.CallersFrames(x.by[:]), true; more; {
-		var f runtime.Frame
-		if f, more = calls.Next(); f.PC != 0 {
-			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
-		}
-	}
-	return b.String()
-}
-
-// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
-// callback it returns nil and 0.
-func (w *World) caller() (*place, int) {
-	if t := w.current; t != nil {
-		if t.by != nil {
-			return &t.host.place, -t.by.n
-		}
-		return &t.host.place, t.id
-	}
-	return w.acting.host.at(), -w.acting.n
 }

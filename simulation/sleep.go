@@ -75,28 +75,6 @@ func (w *World) stuck() {
 	}
 }
 
-// fallAsleep begins a sleep, which ends with a call from outside the World or with the alarm. If a call is already waiting, the World does
-// not sleep.
-func (x *outside) fallAsleep() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.admits = true
-	x.asleep = !x.called.Load()
-}
-
-// park parks Run's caller until the sleep ends.
-func (x *outside) park() {
-	for x.sleeps() {
-		x.parent.Park()
-	}
-}
-
-func (x *outside) sleeps() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.asleep
-}
-
 // admit accepts the queued calls from outside the World. It sorts these calls by host and task. The order of arrival must not matter,
 // otherwise the seed would not repeat.
 func (w *World) admit() {
@@ -125,44 +103,6 @@ func (w *World) admit() {
 	for _, r := range in {
 		r.letIn(w)
 	}
-}
-
-// checkContexts makes the World check whether contexts have ended, even if the World is about to sleep.
-func (w *World) checkContexts() {
-	w.called.Store(true)
-	if g := w.guests; g != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.touch()
-		return
-	}
-	w.rouseSelf()
-}
-
-func (x *outside) rouseSelf() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.asleep {
-		x.asleep = false
-		x.parent.Unpark()
-	}
-}
-
-// shut makes the World refuse all further calls, unless a call is already waiting. It reports whether the World is closed.
-func (x *outside) shut() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = len(x.in) == 0
-	return x.closed
-}
-
-// close makes the World refuse all further calls from outside it. It returns the error of the first call that was not allowed.
-func (x *outside) close() (foreign error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = true
-	x.in = nil
-	return x.foreign
 }
 
 // waitForBubble waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
