@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braidgo/braid/simulation/internal/network"
-	"github.com/braidgo/braid/simulation/internal/storage"
-
 	"github.com/braidgo/braid/simulation/internal/draws"
+	"github.com/braidgo/braid/simulation/internal/storage"
 )
 
 // A Node is a host of the simulated network. It has a clock, ports and a disk, and its tasks crash together. A Node is a suspend.Spawner.
@@ -93,13 +91,6 @@ type nodeDisk struct {
 	slow time.Duration
 	full bool
 	rot  float64
-}
-
-// A connection is a conn, which ends with its node.
-type connection interface {
-	lose(powerOff bool)
-	reset()
-	cut(wire *network.Wire)
 }
 
 // Name returns the name of n.
