@@ -3,10 +3,16 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -30,6 +36,25 @@ func Run(main func(ctx context.Context, w *World) error, o Options) Report {
 	}
 	w.run(main)
 	return w.report()
+}
+
+func (w *World) report() Report {
+	used := func(name string) bool { return w.nodes[name] != nil && w.nodes[name].used }
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.clock.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(used, w.o.Trace), came: w.came}
+}
+
+// hits returns the names of the nodes that have had a fault, with true for each node that was used. It writes the other names to the trace.
+func (j *journal) hits(isUsed func(name string) bool, trace io.Writer) (used map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(j.harmed)) {
+		if used == nil {
+			used = map[string]bool{}
+		}
+		used[name] = isUsed(name)
+	}
+	if missed := seeds.Missed(used); len(missed) > 0 && trace != nil {
+		_, _ = fmt.Fprintf(trace, "%s: faults, but no task, guest, listener, dial or file on a node of this name\n", strings.Join(missed, ", "))
+	}
+	return used
 }
 
 // loop is the scheduler. Each round runs a step, fires timers or sleeps. The switch to a task is in this function itself, because after a

@@ -122,11 +122,6 @@ type Report struct {
 	Left    int    // goroutines that have not ended with the run, and still use memory
 }
 
-func (w *World) report() Report {
-	used := func(name string) bool { return w.nodes[name] != nil && w.nodes[name].used }
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.clock.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(used, w.o.Trace), came: w.came}
-}
-
 // A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
 // to the test itself, and not to a Node. Only the World's own tasks, guests and callbacks may call its methods.
 type World struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/simulation/internal/saturate"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -123,4 +124,48 @@ func bubbleOf() string {
 		return ""
 	}
 	return string(head[at:])
+}
+
+// sleep yields to the driver until the guests have run, or until the World's next timer is due.
+func (g *guests) sleep() {
+	w := g.w
+	g.pausing = !g.woken
+	alarm := w.clock.alarm(w.o.MaxTime)
+	quiet := len(w.clock.timers.heap) == 0 && w.o.MaxTime == 0 // only guests can end the sleep
+	if quiet {
+		alarm = nap
+	}
+	g.woken, g.timeIsUp, g.until = false, false, saturate.Plus(w.clock.now, alarm)
+	select {
+	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
+	default:
+	}
+	g.yield(struct{}{})
+	if g.naps++; !quiet || !g.timeIsUp || w.called.Load() {
+		g.naps = 0
+	}
+	if g.naps*nap >= idle {
+		w.stuck()
+		return
+	}
+	w.clock.pass()
+	w.admit()
+}
+
+// executeCalls executes the calls that guests have queued.
+func (g *guests) executeCalls() {
+	all, conns := g.asked, g.changed
+	g.asked, g.changed, g.told = nil, nil, 0
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
+	for _, c := range conns {
+		g.w.acting = guestID{&c.node.host, 0}
+		c.performAll()
+	}
+	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.at().number()-b.host.at().number(), a.n-b.n) })
+	g.w.steps += len(all) // calls count as steps, otherwise a guest could call forever
+	for _, a := range all {
+		g.w.acting = a.guestID
+		a.f()
+	}
+	g.w.acting = guestID{}
 }
