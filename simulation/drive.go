@@ -46,8 +46,6 @@ const (
 
 const (
 	longWindow   = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
-	nap          = 10 * time.Minute     // virtual time; the longest sleep of a World that has no timers
-	idle         = 24 * time.Hour       // virtual time without an event, after which the World assumes a deadlock although guests may have timers
 	starving     = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt    = 10_000               // windows between two garbage collections
 	lookAt       = 100                  // windows between two checks of the heap size

@@ -126,6 +126,12 @@ func bubbleOf() string {
 	return string(head[at:])
 }
 
+// The virtual times of a World with guests that has no timers.
+const (
+	nap           = 10 * time.Minute // the longest sleep
+	deadlockAfter = 24 * time.Hour   // after this time without an event, the World assumes a deadlock, although guests may have timers
+)
+
 // sleep yields to the driver until the guests have run, or until the World's next timer is due.
 func (g *guests) sleep() {
 	w := g.w
@@ -144,7 +150,7 @@ func (g *guests) sleep() {
 	if g.naps++; !quiet || !g.timeIsUp || w.called.Load() {
 		g.naps = 0
 	}
-	if g.naps*nap >= idle {
+	if g.naps*nap >= deadlockAfter {
 		w.stuck()
 		return
 	}
