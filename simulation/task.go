@@ -243,8 +243,8 @@ func (h *host) kill() (left int) {
 }
 
 // running reports whether is(t) is true for the running task t, or for a task t that is calling Crash.
-func (w *World) running(is func(t *task) bool) bool {
-	for t := w.current; t != nil; t = t.under {
+func (x *outside) running(is func(t *task) bool) bool {
+	for t := x.current; t != nil; t = t.under {
 		if is(t) {
 			return true
 		}

@@ -9,14 +9,14 @@ import (
 
 // caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
 // callback it returns nil and 0.
-func (w *World) caller() (*place, int) {
-	if t := w.current; t != nil {
+func (x *outside) caller() (*place, int) {
+	if t := x.current; t != nil {
 		if t.by != nil {
 			return &t.host.place, -t.by.n
 		}
 		return &t.host.place, t.id
 	}
-	return w.acting.host.at(), -w.acting.n
+	return x.acting.host.at(), -x.acting.n
 }
 
 // note adds the event e to the hash, and to the trace if there is a trace.
