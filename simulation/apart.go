@@ -135,8 +135,8 @@ func build(ctx context.Context, program string, info *debug.BuildInfo, self []by
 		return err
 	}
 	defer os.RemoveAll(part)
-	made := filepath.Join(part, "test")
-	args := []string{"test", "-c", "-vet=off", "-overlay=" + g.List, "-o", made}
+	binary := filepath.Join(part, "test")
+	args := []string{"test", "-c", "-vet=off", "-overlay=" + g.List, "-o", binary}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "-race", "-msan", "-asan", "-tags", "-ldflags", "-gcflags":
@@ -150,14 +150,14 @@ func build(ctx context.Context, program string, info *debug.BuildInfo, self []by
 	} else if err != nil {
 		return fmt.Errorf("go test -c: %w: %s", err, out)
 	}
-	built, err := buildinfo.ReadFile(made)
+	built, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return err
 	}
 	if built.Path != info.Path {
 		return fmt.Errorf("the folder %s has another package: %s", testDir, built.Path)
 	}
-	text, err := os.ReadFile(made)
+	text, err := os.ReadFile(binary)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func build(ctx context.Context, program string, info *debug.BuildInfo, self []by
 			return fmt.Errorf("go test -c takes %s %s, and this program has %s; -modfile must be in GOFLAGS", path, there[path], v)
 		}
 	}
-	return os.Rename(made, program)
+	return os.Rename(binary, program)
 }
 
 // versions returns the versions of the modules in the module cache from which a program was built, by their paths. The build information of a

@@ -39,7 +39,7 @@ func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx conte
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},
 		commands: make(chan time.Duration, 1), random: random, patience: busyAfter, who: map[labels.Set]guestID{},
-		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver), ordered: ordered(o),
+		heap: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, limit: uint64(collectOver), ordered: ordersGuests(o),
 	}
 	if g.ordered {
 		defer chance.EndOrder()
@@ -169,15 +169,15 @@ func openChance() (random *chance.State, why string) {
 	return random, ""
 }
 
-// ordered reports whether the seed decides the order of guests.
-func ordered(o Options) bool { return o.Preempt && chance.Orders() }
+// ordersGuests reports whether the seed decides the order of guests.
+func ordersGuests(o Options) bool { return o.Preempt && chance.Orders() }
 
 // level returns the value of Report.Level.
 func level(random *chance.State, o Options) string {
 	switch {
 	case random == nil:
 		return "A"
-	case random.Overlaid() && ordered(o):
+	case random.Overlaid() && ordersGuests(o):
 		return "D"
 	case random.Overlaid():
 		return "C"

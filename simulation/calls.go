@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/simulation/internal/draws"
 	"github.com/braidgo/braid/suspend"
 )
@@ -228,63 +227,6 @@ func (g *guests) late(count *int) {
 	}
 }
 
-// on reports whether the caller is on the World, that is, on the World's own goroutine or in the running task. Where suspending is
-// forbidden, as in a transaction, no task is bound, but the id of the goroutine identifies the task.
-func (w *World) on() bool {
-	t, ok := suspend.Current().(*task)
-	if ok && t.world.Load() == w {
-		return true
-	}
-	id := gid.Get()
-	if ok || id == w.driver {
-		return id == w.driver
-	}
-	t = w.fleet.find(id)
-	return t != nil && t.world.Load() == w
-}
-
-// own reports whether the caller is on the World. If the caller is elsewhere, the run ends. Unlike tasks.beginCall, this method must not end
-// the calling task: a Select calls the clock and the timers while it holds guards, or after it has taken a lock or a value.
-func (w *World) own() bool {
-	if !w.on() {
-		_ = w.fromOutside(ready{})
-		return false
-	}
-	return true
-}
-
-// fromOutside submits r on behalf of a goroutine outside the World. The zero value of r stands for a call that is only allowed to the World's
-// own tasks; it is never admitted.
-func (w *World) fromOutside(r ready) error {
-	if w.guests != nil {
-		return w.guests.fromOutside(r)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return errOver
-	}
-	own := r.host == nil && r.task == nil
-	if own || !w.admits {
-		stack := debug.Stack()
-		hint, stock := cause(stack)
-		if own || !w.o.Bubble || !stock {
-			if w.foreign == nil {
-				w.foreign = fmt.Errorf("simulation: %w: %s\n%s", ErrForeign, hint, stack)
-				w.called.Store(true)
-			}
-			return ErrForeign
-		}
-	}
-	w.in = append(w.in, r)
-	w.called.Store(true)
-	if w.asleep {
-		w.asleep = false
-		w.parent.Unpark()
-	}
-	return nil
-}
-
 // call calls f on the World, and waits until f has called its argument. If ctx is cancelled first, g.call ends the sleeper's sleep, so that
 // the World notices the cancellation. If the run is over, call ends the guest.
 func (g *guests) call(ctx context.Context, h *host, f func(done func())) {
@@ -312,28 +254,6 @@ func (g *guests) attempt(ctx context.Context, h *host, f func(done func())) (liv
 		lives = g.await(context.Background(), woke)
 	}
 	return lives
-}
-
-// touch ends the sleeper's sleep, so that the World runs.
-func (g *guests) touch() {
-	if g.asleep {
-		select {
-		case g.kick <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
-// if the call is not for a node.
-func (g *guests) ask(h *host, f func()) {
-	by := g.caller()
-	if h != nil {
-		by.host = h
-	}
-	g.asked = append(g.asked, asked{by, f})
-	g.w.called.Store(true)
-	g.touch()
 }
 
 // fromOutside implements World.fromOutside for guests. It must not end the guest, which may hold locks of package suspend.

@@ -32,21 +32,21 @@ type clock struct {
 	now    time.Duration // virtual time since the start
 	timers timers
 	stock  bool      // the World uses the clock of package time
-	begun  time.Time // the start of the run by the clock of package time
+	origin time.Time // the start of the run by the clock of package time
 }
 
 var newYear = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // follow makes c use the clock of package time.
 func (c *clock) follow() {
-	c.stock, c.begun = true, time.Now()
-	c.start = c.begun
+	c.stock, c.origin = true, time.Now()
+	c.start = c.origin
 }
 
 // pass moves c.now forward to the clock of package time, if c uses this clock, because a native wait during a step takes time.
 func (c *clock) pass() {
 	if c.stock {
-		c.now = max(c.now, time.Since(c.begun)) // c.now is ahead of the clock if a guest waits natively
+		c.now = max(c.now, time.Since(c.origin)) // c.now is ahead of the clock if a guest waits natively
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/chance"
-	"github.com/braidgo/braid/simulation/internal/saturate"
 )
 
 // This file drives a World with guests. Four kinds of goroutines take turns on one processor:
@@ -47,8 +46,6 @@ const (
 
 const (
 	longWindow   = 5 * time.Millisecond // real time; after 10 ms the runtime may preempt a goroutine
-	nap          = 10 * time.Minute     // virtual time; the longest sleep of a World that has no timers
-	idle         = 24 * time.Hour       // virtual time without an event, after which the World assumes a deadlock although guests may have timers
 	starving     = time.Millisecond     // real time; a sync.Mutex switches to starvation mode after a wait of 1 ms
 	collectAt    = 10_000               // windows between two garbage collections
 	lookAt       = 100                  // windows between two checks of the heap size
@@ -213,48 +210,4 @@ func (g *guests) window(sleep bool) {
 	case took > longWindow:
 		g.long = append(g.long, g.windows)
 	}
-}
-
-// executeCalls executes the calls that guests have queued.
-func (g *guests) executeCalls() {
-	all, conns := g.asked, g.changed
-	g.asked, g.changed, g.told = nil, nil, 0
-	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
-	for _, c := range conns {
-		g.w.acting = guestID{&c.node.host, 0}
-		c.performAll()
-	}
-	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.at().number()-b.host.at().number(), a.n-b.n) })
-	g.w.steps += len(all) // calls count as steps, otherwise a guest could call forever
-	for _, a := range all {
-		g.w.acting = a.guestID
-		a.f()
-	}
-	g.w.acting = guestID{}
-}
-
-// sleep yields to the driver until the guests have run, or until the World's next timer is due.
-func (g *guests) sleep() {
-	w := g.w
-	g.pausing = !g.woken
-	alarm := w.clock.alarm(w.o.MaxTime)
-	quiet := len(w.clock.timers.heap) == 0 && w.o.MaxTime == 0 // only guests can end the sleep
-	if quiet {
-		alarm = nap
-	}
-	g.woken, g.timeIsUp, g.until = false, false, saturate.Plus(w.clock.now, alarm)
-	select {
-	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
-	default:
-	}
-	g.yield(struct{}{})
-	if g.naps++; !quiet || !g.timeIsUp || w.called.Load() {
-		g.naps = 0
-	}
-	if g.naps*nap >= idle {
-		w.stuck()
-		return
-	}
-	w.clock.pass()
-	w.admit()
 }

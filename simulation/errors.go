@@ -84,8 +84,8 @@ func frames(trace []byte) string {
 	return frames
 }
 
-// own lists prefixes of the functions that frame() omits from a stack, because they do not help a reader.
-var own = []string{
+// omitted lists prefixes of the functions that frame() omits from a stack, because they do not help a reader.
+var omitted = []string{
 	"runtime.", "iter.", "runtime/debug.", "github.com/braidgo/braid/adapters/internal/", "github.com/braidgo/braid/internal/",
 	"github.com/braidgo/braid/simulation.(*task)", "github.com/braidgo/braid/suspend.(*binding)", "coroswitch",
 	"github.com/braidgo/braid/suspend.(*continuation", "github.com/braidgo/braid/suspend.holdOn",
@@ -96,7 +96,7 @@ func frame(stack string) string {
 	lines := strings.Split(strings.TrimRight(stack, "\n"), "\n")
 	var kept []string
 	for i := 0; i+1 < len(lines); i += 2 {
-		foreign := !slices.ContainsFunc(own, func(p string) bool {
+		foreign := !slices.ContainsFunc(omitted, func(p string) bool {
 			return strings.HasPrefix(strings.TrimPrefix(lines[i], "created by "), p)
 		})
 		if foreign {

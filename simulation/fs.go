@@ -1,20 +1,16 @@
 package simulation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"syscall"
 
 	"github.com/braidgo/braid/simulation/disk"
 	"github.com/braidgo/braid/simulation/internal/draws"
-	"github.com/braidgo/braid/simulation/internal/saturate"
 	"github.com/braidgo/braid/simulation/internal/storage"
-	"github.com/braidgo/braid/suspend"
 )
 
 // A nodeFS is the disk of a Node.
@@ -136,40 +132,6 @@ func (s nodeFS) use(op, name string) error {
 	return nil
 }
 
-// diskReady begins an operation on the disk, and returns an error if n has crashed since the given boot. The event of the operation
-// contains data, a hash of the bytes.
-func (n *Node) diskReady(op, name string, boot int, data uint64) error {
-	w := n.world
-	switch {
-	case !tasks{w}.beginCall():
-		return ErrForeign
-	case n.dead || boot != n.boots:
-		return os.ErrClosed
-	}
-	h, id := w.caller()
-	w.note(event{kind: wrote, host: h, task: id, of: &n.place, data: draws.HashString(data, name), text: op + " " + name})
-	return nil
-}
-
-// slowly waits for the duration of a sync, and returns an error if the sync must fail.
-func (n *Node) slowly(op, name string) error {
-	boot := n.boots
-	if d := saturate.Plus(n.world.links.faults.MaxSync, n.disk.slow); d > 0 {
-		_ = suspend.Sleep(context.Background(), n.world.dice.disk.UpTo(d))
-	} else if suspend.Current() != nil {
-		suspend.Yield()
-	}
-	switch {
-	case n.dead || boot != n.boots:
-		return pathError(op, name, os.ErrClosed)
-	case n.world.dice.disk.Chance(n.world.links.faults.Sync) && n.world.record.Comes("sync"):
-		return pathError(op, name, syscall.EIO)
-	}
-	return nil
-}
-
-func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
-
 func (f *file) use(op string, data uint64) error {
 	if f.closed {
 		return pathError(op, f.name, os.ErrClosed)
@@ -231,22 +193,6 @@ func (f *file) rot(off, end int64) {
 	for at := range f.n.rotten(f.f, off, end) {
 		f.f.Flip(at, byte(1)<<w.dice.disk.Below(8))
 		w.log(fmt.Sprintf("the disk of %s has rotted: %s, byte %d", f.n.name, f.name, at))
-	}
-}
-
-// rotten calls yield with a byte of each sector between off and end that rots now. It skips a file with unsynced writes, whose bytes are read
-// from memory.
-func (n *Node) rotten(f *storage.File, off, end int64) iter.Seq[int64] {
-	w := n.world
-	return func(yield func(at int64) bool) {
-		if n.disk.rot == 0 || !f.IsSynced() {
-			return
-		}
-		for at := off - off%storage.Sector; at < end; at += storage.Sector {
-			if w.dice.disk.Chance(n.disk.rot) && w.record.Comes("rot") && !yield(at+int64(w.dice.disk.Below(int(min(storage.Sector, f.Size()-at))))) {
-				return
-			}
-		}
 	}
 }
 

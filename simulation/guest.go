@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"runtime"
+
+	"github.com/braidgo/braid/simulation/internal/chance"
 )
 
 // A Host gives a program of guests access to one boot of a Node. After a Crash of the node, calls of the Host fail with net.ErrClosed, even
@@ -150,4 +152,16 @@ func (h *Host) call(ctx context.Context, f func(done func())) {
 	if many {
 		runtime.Goexit()
 	}
+}
+
+// hostHere returns the Host of the guest that the calling goroutine belongs to. It returns nil for main, and for a goroutine that belongs to no
+// guest; to know a guest needs the overlay. It takes no lock of a World.
+func hostHere() *Host {
+	if id := chance.Node(); id != 0 {
+		r, _ := residents.Load(id)
+		if r, ok := r.(resident); ok {
+			return r.h
+		}
+	}
+	return nil
 }

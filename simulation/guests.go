@@ -1,20 +1,15 @@
 package simulation
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"maps"
 	"runtime/metrics"
 	"runtime/pprof"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/simulation/internal/chance"
 )
@@ -88,18 +83,6 @@ var residents struct {
 	last atomic.Uint32
 }
 
-// hostHere returns the Host of the guest that the calling goroutine belongs to. It returns nil for main, and for a goroutine that belongs to no
-// guest; to know a guest needs the overlay. It takes no lock of a World.
-func hostHere() *Host {
-	if id := chance.Node(); id != 0 {
-		r, _ := residents.Load(id)
-		if r, ok := r.(resident); ok {
-			return r.h
-		}
-	}
-	return nil
-}
-
 // caller returns the guest that the calling goroutine belongs to.
 func (g *guests) caller() guestID {
 	if !chance.Nodes() {
@@ -116,6 +99,28 @@ func (g *guests) caller() guestID {
 type asked struct {
 	guestID
 	f func()
+}
+
+// ask queues f until the end of the window. The queue is sorted by node and guest, so that the order of arrival does not matter. h is nil
+// if the call is not for a node.
+func (g *guests) ask(h *host, f func()) {
+	by := g.caller()
+	if h != nil {
+		by.host = h
+	}
+	g.asked = append(g.asked, asked{by, f})
+	g.w.called.Store(true)
+	g.touch()
+}
+
+// touch ends the sleeper's sleep, so that the World runs.
+func (g *guests) touch() {
+	if g.asleep {
+		select {
+		case g.kick <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // start starts f as a guest on h. The Host is nil for main. The caller must be on the World.
@@ -160,69 +165,3 @@ func (g *guests) kill(h *host) bool {
 	})
 	return true
 }
-
-// findOrphanedLock fails the run if a guest waits for a mutex that a guest of a crashed node has locked.
-func (g *guests) findOrphanedLock() {
-	id := chance.Blocked()
-	if id == 0 || g.w.err != nil {
-		return
-	}
-	at := frame(frames(maps.Collect(gid.Stacks())[id]))
-	g.w.fail(fmt.Errorf("simulation: seed %d, step %d, %v: %w. It waits for a mutex that a guest of a crashed node has locked. Nodes share the "+
-		"variables of packages:\n%s", g.w.o.Seed, g.w.steps, g.w.clock.now, ErrStuck, at))
-}
-
-// byNode returns the stacks of the guests, grouped by node.
-func (g *guests) byNode(stacks map[int64][]byte) string {
-	of := map[string][]string{}
-	for _, id := range slices.Sorted(maps.Keys(stacks)) {
-		head, _, _ := bytes.Cut(stacks[id], []byte{'\n'})
-		if _, node, ok := bytes.Cut(head, []byte(`"node": "`)); ok && bytes.Contains(head, []byte(g.bubble)) && !bytes.Contains(head, []byte("[crashed")) {
-			name, _, _ := bytes.Cut(node, []byte{'"'})
-			of[string(name)] = append(of[string(name)], fmt.Sprintf("\n\n%s\n%s", head, frame(frames(stacks[id]))))
-		}
-	}
-	var b strings.Builder
-	for _, node := range slices.Sorted(maps.Keys(of)) {
-		fmt.Fprintf(&b, "\n\nguests of %s:%s", node, strings.Join(of[node], ""))
-	}
-	return b.String()
-}
-
-// findRealIO searches the stack traces of all guests for a wait for real I/O, and stores the first such wait in g.outside as an error.
-func (g *guests) findRealIO() {
-	if at := g.findWait("[IO wait"); at != "" && g.outside == nil {
-		g.outside = fmt.Errorf("%w: real I/O at %s. Use the Listen or the Dial of its Host", ErrStuck, at)
-	}
-}
-
-// findOutsideWait fails the run if a guest waits for a channel or a WaitGroup that belongs to no bubble. With the overlay there is no such
-// wait.
-func (g *guests) findOutsideWait() {
-	if at := g.findWait("[chan receive", "[chan send", "[select", "[sync.WaitGroup.Wait"); at != "" {
-		g.w.fail(g.w.account(fmt.Errorf("%w: the clock of package time stands still, because a guest waits at %s for a channel or a WaitGroup that "+
-			"was made outside of the run, such as a variable of a package. Use simulation/overlay", ErrStuck, at)))
-	}
-}
-
-// findWait returns the place where a guest is in a wait of one of the given kinds that is not durable, or "".
-func (g *guests) findWait(kinds ...string) string {
-	stacks := maps.Collect(gid.Stacks())
-	for _, id := range slices.Sorted(maps.Keys(stacks)) {
-		head, calls, _ := bytes.Cut(stacks[id], []byte{'\n'})
-		of := func(kind string) bool { return bytes.Contains(head, []byte(kind)) }
-		if !of(g.bubble) || of("(durable)") || !slices.ContainsFunc(kinds, of) || bytes.Contains(calls, []byte("(*guests).sleeper(")) {
-			continue
-		}
-		lines := strings.Split(string(calls), "\n") // each call has two lines
-		for len(lines) > 3 && slices.ContainsFunc(standard, func(p string) bool { return strings.HasPrefix(lines[0], p) }) {
-			lines = lines[2:]
-		}
-		at, _, _ := strings.Cut(strings.TrimSpace(lines[1]), " +0x")
-		return at
-	}
-	return ""
-}
-
-// standard lists the packages whose functions lie between a program and a wait for real I/O.
-var standard = []string{"internal/", "sync.", "net.", "net/", "crypto/", "os.", "os/", "io.", "bufio."}

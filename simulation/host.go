@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,25 +14,7 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A host runs tasks. The World itself is a host, and so is each Node.
-type host struct {
-	world *World
-	place
-	spawner suspend.Spawner
-	born    int // the number of tasks that have begun
-	tasks   dlist.List[*task]
-	holds   dlist.List[heldWait]
-	crashes dlist.List[func() func()]
-	dead    bool
-	used    bool   // see journal.hits
-	reboot  func() // called when the last task has ended
-	paused  bool
-	held    []ready // the entries of World.ready that wait until Resume
-
-	since  time.Duration // the World's time at which the clock was set
-	offset time.Duration // the clock's offset at that time
-	rate   uint64        // the clock's speed relative to the World's clock, times 2³²
-}
+// This file is what a World and a Node offer as schedulers, see package sched: tasks, callbacks, timers, holds.
 
 // at returns the place of h, or nil for the nil host.
 func (h *host) at() *place {
@@ -42,8 +23,6 @@ func (h *host) at() *place {
 	}
 	return &h.place
 }
-
-const normal = 1 << 32
 
 // Go runs f as a task, some steps later. It returns an error that wraps suspend.ErrClosed if the run is over or the node has crashed. A
 // node that crashes drops a function that has not begun.
@@ -212,12 +191,6 @@ func Here() *World {
 
 func (h *host) owner() *World { return h.world }
 
-// A heldWait is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
-type heldWait struct {
-	over atomicx.Bool // the hold was released; atomic because goroutines outside the World may read the field
-	by   [16]uintptr  // the stack of the call of Hold
-}
-
 // Hold implements sched.Holder. Hold counts a wait without a task as a suspended task. Examples are the wait of a Then, and the wait of
 // an actor without a message. When main returns, the run ends despite the hold. If the run fails with ErrDeadlock, the text of the error
 // says where the hold began. A crash releases the holds of its node. Like Go, Hold fails once the run is over or the
@@ -294,28 +267,4 @@ func (h *host) letGo() {
 	for n := h.holds.Pop(); n != nil; n = h.holds.Pop() {
 		n.Value.over.Store(true)
 	}
-}
-
-// stack returns the stack of the call of Hold, in the format that frame() reads.
-func (x *heldWait) stack() string {
-	var b strings.Builder
-	for calls, more := runtime.CallersFrames(x.by[:]), true; more; {
-		var f runtime.Frame
-		if f, more = calls.Next(); f.PC != 0 {
-			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
-		}
-	}
-	return b.String()
-}
-
-// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
-// callback it returns nil and 0.
-func (w *World) caller() (*place, int) {
-	if t := w.current; t != nil {
-		if t.by != nil {
-			return &t.host.place, -t.by.n
-		}
-		return &t.host.place, t.id
-	}
-	return w.acting.host.at(), -w.acting.n
 }

@@ -2,12 +2,8 @@ package simulation
 
 import (
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/braidgo/braid/simulation/internal/seeds"
@@ -87,18 +83,4 @@ func (j *journal) hit(name string) {
 		j.harmed = map[string]bool{}
 	}
 	j.harmed[name] = true
-}
-
-// hits returns the names of the nodes that have had a fault, with true for each node that was used. It writes the other names to the trace.
-func (j *journal) hits(isUsed func(name string) bool, trace io.Writer) (used map[string]bool) {
-	for _, name := range slices.Sorted(maps.Keys(j.harmed)) {
-		if used == nil {
-			used = map[string]bool{}
-		}
-		used[name] = isUsed(name)
-	}
-	if missed := seeds.Missed(used); len(missed) > 0 && trace != nil {
-		_, _ = fmt.Fprintf(trace, "%s: faults, but no task, guest, listener, dial or file on a node of this name\n", strings.Join(missed, ", "))
-	}
-	return used
 }

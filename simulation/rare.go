@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"unicode"
@@ -50,6 +51,12 @@ func (d worldDraws) Uint64() uint64 {
 		return rand.Uint64()
 	}
 	return x
+}
+
+// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
+func (w *World) Log(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
+	w.entrance().post(func() { w.log(text) })
 }
 
 // Sometimes names a rare state that the test should cover. A run reaches the name when cond is true. Test reports how many seeds have

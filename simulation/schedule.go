@@ -3,11 +3,16 @@ package simulation
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/braidgo/braid/internal/labels"
 	"github.com/braidgo/braid/internal/preempt"
+	"github.com/braidgo/braid/simulation/internal/seeds"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -31,6 +36,25 @@ func Run(main func(ctx context.Context, w *World) error, o Options) Report {
 	}
 	w.run(main)
 	return w.report()
+}
+
+func (w *World) report() Report {
+	used := func(name string) bool { return w.nodes[name] != nil && w.nodes[name].used }
+	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.clock.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(used, w.o.Trace), came: w.came}
+}
+
+// hits returns the names of the nodes that have had a fault, with true for each node that was used. It writes the other names to the trace.
+func (j *journal) hits(isUsed func(name string) bool, trace io.Writer) (used map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(j.harmed)) {
+		if used == nil {
+			used = map[string]bool{}
+		}
+		used[name] = isUsed(name)
+	}
+	if missed := seeds.Missed(used); len(missed) > 0 && trace != nil {
+		_, _ = fmt.Fprintf(trace, "%s: faults, but no task, guest, listener, dial or file on a node of this name\n", strings.Join(missed, ", "))
+	}
+	return used
 }
 
 // loop is the scheduler. Each round runs a step, fires timers or sleeps. The switch to a task is in this function itself, because after a
@@ -209,67 +233,6 @@ func (w *World) tearDown() {
 	w.clock.clear()
 	w.ready, w.always, w.watches = nil, nil, nil // a connection that outlives the run keeps the World in memory
 	w.fleet.stalls.End()
-}
-
-// endTasks ends the tasks of hosts before it returns, except a task that is calling Crash, which ends when the Crash returns. A deferred
-// function may wait for another task that is ending. If none of the tasks can run, or if they do not end, endTasks ends their waits again.
-func endTasks(w *World, hosts ...*host) {
-	for _, h := range hosts {
-		w.ready = append(w.ready, h.held...)
-		h.held = nil
-	}
-	for left := 1; left > 0; {
-		left = 0
-		for _, h := range hosts {
-			left += h.kill()
-		}
-		for turns := 64 * (left + 1); turns > 0 && runReady(w, hosts); turns-- {
-		}
-	}
-	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
-}
-
-// kill makes each task of h end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the number
-// of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a Shield
-// does not count, because it ends only after its wait for a task elsewhere.
-func (h *host) kill() (left int) {
-	for n := h.tasks.First(); n != nil; n = n.Next() {
-		t := n.Value
-		if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait of t, but its call of t.Unpark was refused
-			t.rouse()
-		}
-		if !t.Shielded() && !h.world.running(func(r *task) bool { return r == t }) {
-			left++
-		}
-	}
-	return left
-}
-
-// running reports whether is(t) is true for the running task t, or for a task t that is calling Crash.
-func (w *World) running(is func(t *task) bool) bool {
-	for t := w.current; t != nil; t = t.under {
-		if is(t) {
-			return true
-		}
-	}
-	return false
-}
-
-// runReady runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or
-// function.
-func runReady(w *World, hosts []*host) bool {
-	for i, r := range w.ready {
-		if slices.Contains(hosts, r.host) {
-			w.ready = slices.Delete(w.ready, i, i+1)
-			if r.task != nil {
-				r.task.resume()
-			} else {
-				r.drop()
-			}
-			return true
-		}
-	}
-	return false
 }
 
 // Always registers a function that the World calls after each further step, including the step in which main returns. If the function

@@ -38,6 +38,8 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/internal/atomicx"
+	"github.com/braidgo/braid/internal/coro"
+	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/simulation/internal/seeds"
 	"github.com/braidgo/braid/suspend"
 )
@@ -118,11 +120,6 @@ type Report struct {
 	Long    int    // windows that took 5 ms of real time, or ended 1 ms after the clock stopped: the machine may have decided an order
 	Ahead   int    // events while the clock of package time was stopped, for example because a guest waited for a sync.Mutex
 	Left    int    // goroutines that have not ended with the run, and still use memory
-}
-
-func (w *World) report() Report {
-	used := func(name string) bool { return w.nodes[name] != nil && w.nodes[name].used }
-	return Report{Seed: w.o.Seed, Hash: w.hash, Steps: w.steps, Elapsed: w.clock.now, Err: w.err, Sometimes: w.marks, Hits: w.hits(used, w.o.Trace), came: w.came}
 }
 
 // A World is the simulated world of one run. It implements suspend.Spawner, Executor, Timers and Clock. Tasks that World.Go starts belong
@@ -214,4 +211,88 @@ func (e *ending) mainEnded(err error, open bool) {
 	if e.ended = true; !e.failed {
 		e.err, e.over = err, !open
 	}
+}
+
+// A host runs tasks. The World itself is a host, and so is each Node.
+type host struct {
+	world *World
+	place
+	spawner suspend.Spawner
+	born    int // the number of tasks that have begun
+	tasks   dlist.List[*task]
+	holds   dlist.List[heldWait]
+	crashes dlist.List[func() func()]
+	dead    bool
+	used    bool   // see journal.hits
+	reboot  func() // called when the last task has ended
+	paused  bool
+	held    []ready // the entries of World.ready that wait until Resume
+
+	since  time.Duration // the World's time at which the clock was set
+	offset time.Duration // the clock's offset at that time
+	rate   uint64        // the clock's speed relative to the World's clock, times 2³²
+}
+
+const normal = 1 << 32
+
+// A heldWait is a wait without a task. Its host lists the hold until the hold is released or the host crashes.
+type heldWait struct {
+	over atomicx.Bool // the hold was released; atomic because goroutines outside the World may read the field
+	by   [16]uintptr  // the stack of the call of Hold
+}
+
+// A task is a coroutine of a World, with the state of the task that runs on it, if any. In the diagram, -T> is a transition by the task,
+// and -U> is a transition by Unpark.
+//
+//	active -T> parked   Park. The switch follows
+//	parked -U> active   and the task is ready
+//	active -U> woken    the permit
+//	woken  -T> active   Park returns at once
+type task struct {
+	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside the World may call Unpark
+	coro.Coroutine
+	host  *host
+	id    int                   // the task's number on its host
+	label atomicx.Pointer[host] // this and the next field are copies of host and id for the report of a stall
+	nth   atomicx.Int64
+	mark  uint8
+	under *task    // the task whose call of Crash has resumed this task
+	by    *guestID // the guest whose call the task executes, or nil
+
+	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
+	made  dlist.Node[*task] // the task's place in fleet.all
+}
+
+const (
+	active uint8 = iota
+	parked
+	woken
+)
+
+// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
+type ready struct {
+	host *host
+	task *task  // the task to resume, or nil if f is to run
+	f    func() // the function of a task to begin, or a callback
+	as   *way   // how f is called; nil for an ordinary task
+}
+
+// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
+type way struct {
+	gone func()   // called if the task is dropped before it begins
+	by   *guestID // the guest whose call the task executes
+}
+
+var callback = new(way)
+
+// A fleet is a pool of coroutines. Successive Worlds of a Test share a fleet, because creating a coroutine takes longer than most tasks.
+type fleet struct {
+	idle   []*task
+	stalls *coro.Stalls
+	limit  time.Duration // the longest native wait that is allowed
+	hangs  chan error    // receives the error of a native wait over the limit
+	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
+
+	mu  atomicx.Mutex // guards the following list, which goroutines outside the World read, too
+	all dlist.List[*task]
 }

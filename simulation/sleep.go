@@ -11,6 +11,7 @@ import (
 
 	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/simulation/internal/saturate"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -75,28 +76,6 @@ func (w *World) stuck() {
 	}
 }
 
-// fallAsleep begins a sleep, which ends with a call from outside the World or with the alarm. If a call is already waiting, the World does
-// not sleep.
-func (x *outside) fallAsleep() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.admits = true
-	x.asleep = !x.called.Load()
-}
-
-// park parks Run's caller until the sleep ends.
-func (x *outside) park() {
-	for x.sleeps() {
-		x.parent.Park()
-	}
-}
-
-func (x *outside) sleeps() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.asleep
-}
-
 // admit accepts the queued calls from outside the World. It sorts these calls by host and task. The order of arrival must not matter,
 // otherwise the seed would not repeat.
 func (w *World) admit() {
@@ -127,44 +106,6 @@ func (w *World) admit() {
 	}
 }
 
-// checkContexts makes the World check whether contexts have ended, even if the World is about to sleep.
-func (w *World) checkContexts() {
-	w.called.Store(true)
-	if g := w.guests; g != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.touch()
-		return
-	}
-	w.rouseSelf()
-}
-
-func (x *outside) rouseSelf() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.asleep {
-		x.asleep = false
-		x.parent.Unpark()
-	}
-}
-
-// shut makes the World refuse all further calls, unless a call is already waiting. It reports whether the World is closed.
-func (x *outside) shut() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = len(x.in) == 0
-	return x.closed
-}
-
-// close makes the World refuse all further calls from outside it. It returns the error of the first call that was not allowed.
-func (x *outside) close() (foreign error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.closed = true
-	x.in = nil
-	return x.foreign
-}
-
 // waitForBubble waits, in a bubble, until the goroutines that a step has started are blocked, such as goroutines of package context.
 func (w *World) waitForBubble() {
 	if w.o.Bubble {
@@ -183,4 +124,54 @@ func bubbleOf() string {
 		return ""
 	}
 	return string(head[at:])
+}
+
+// The virtual times of a World with guests that has no timers.
+const (
+	nap           = 10 * time.Minute // the longest sleep
+	deadlockAfter = 24 * time.Hour   // after this time without an event, the World assumes a deadlock, although guests may have timers
+)
+
+// sleep yields to the driver until the guests have run, or until the World's next timer is due.
+func (g *guests) sleep() {
+	w := g.w
+	g.pausing = !g.woken
+	alarm := w.clock.alarm(w.o.MaxTime)
+	quiet := len(w.clock.timers.heap) == 0 && w.o.MaxTime == 0 // only guests can end the sleep
+	if quiet {
+		alarm = nap
+	}
+	g.woken, g.timeIsUp, g.until = false, false, saturate.Plus(w.clock.now, alarm)
+	select {
+	case <-g.kick: // a kick that came after the end of the last sleep must not end the next sleep
+	default:
+	}
+	g.yield(struct{}{})
+	if g.naps++; !quiet || !g.timeIsUp || w.called.Load() {
+		g.naps = 0
+	}
+	if g.naps*nap >= deadlockAfter {
+		w.stuck()
+		return
+	}
+	w.clock.pass()
+	w.admit()
+}
+
+// executeCalls executes the calls that guests have queued.
+func (g *guests) executeCalls() {
+	all, conns := g.asked, g.changed
+	g.asked, g.changed, g.told = nil, nil, 0
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Or(a.node.index-b.node.index, a.id-b.id) })
+	for _, c := range conns {
+		g.w.acting = guestID{&c.node.host, 0}
+		c.performAll()
+	}
+	slices.SortStableFunc(all, func(a, b asked) int { return cmp.Or(a.host.at().number()-b.host.at().number(), a.n-b.n) })
+	g.w.steps += len(all) // calls count as steps, otherwise a guest could call forever
+	for _, a := range all {
+		g.w.acting = a.guestID
+		a.f()
+	}
+	g.w.acting = guestID{}
 }

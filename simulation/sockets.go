@@ -1,9 +1,18 @@
 package simulation
 
+import "github.com/braidgo/braid/simulation/internal/network"
+
 // A socket is a listener or a packetConn, which ends with its node.
 type socket interface {
 	shut()
 	isLocal() bool // only the node itself reaches the socket
+}
+
+// A connection is a conn, which ends with its node.
+type connection interface {
+	lose(powerOff bool)
+	reset()
+	cut(wire *network.Wire)
 }
 
 // sockets are the sockets of a Node for one protocol.

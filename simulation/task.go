@@ -1,50 +1,19 @@
 package simulation
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/braidgo/braid/internal/atomicx"
 	"github.com/braidgo/braid/internal/coro"
-	"github.com/braidgo/braid/internal/dlist"
 	"github.com/braidgo/braid/internal/gid"
 	"github.com/braidgo/braid/suspend"
 )
 
-// A task is a coroutine of a World, with the state of the task that runs on it, if any. In the diagram, -T> is a transition by the task,
-// and -U> is a transition by Unpark.
-//
-//	active -T> parked   Park. The switch follows
-//	parked -U> active   and the task is ready
-//	active -U> woken    the permit
-//	woken  -T> active   Park returns at once
-type task struct {
-	world atomicx.Pointer[World] // the World, or nil while idle; atomic because goroutines outside the World may call Unpark
-	coro.Coroutine
-	host  *host
-	id    int                   // the task's number on its host
-	label atomicx.Pointer[host] // this and the next field are copies of host and id for the report of a stall
-	nth   atomicx.Int64
-	mark  uint8
-	under *task    // the task whose call of Crash has resumed this task
-	by    *guestID // the guest whose call the task executes, or nil
-
-	place dlist.Node[*task] // the task's place in host.tasks, which lists all tasks that have begun and not ended, the oldest first
-	made  dlist.Node[*task] // the task's place in fleet.all
-}
-
-const (
-	active uint8 = iota
-	parked
-	woken
-)
+// This file is the life of a task: how it waits and wakes, the fleet that its coroutine comes from and goes back to, and its end in a crash.
 
 // Leave implements sched.Switcher.
 func (t *task) Leave() (next coro.Next, yield coro.Yield) {
@@ -89,15 +58,6 @@ func (t *task) Unpark() {
 	}
 }
 
-// rouse makes a parked task ready.
-func (t *task) rouse() {
-	w := t.host.world
-	t.mark = active
-	host, id := w.caller()
-	w.note(event{kind: wakes, quiet: t.by != nil, host: host, task: id, of: &t.host.place, n: t.id})
-	w.ready = append(w.ready, ready{host: t.host, task: t})
-}
-
 // resume switches to t during a step. Crash runs other tasks this way.
 func (t *task) resume() {
 	w := t.host.world
@@ -124,67 +84,12 @@ func (t *task) Another() func() { return nil }
 // Panicked implements coro.Owner.
 func (t *task) Panicked(value any, stack []byte) { t.world.Load().panicked(value, stack) }
 
-// A ready is an entry of World.ready: a task to resume, a task to begin, or a callback.
-type ready struct {
-	host *host
-	task *task  // the task to resume, or nil if f is to run
-	f    func() // the function of a task to begin, or a callback
-	as   *way   // how f is called; nil for an ordinary task
-}
-
-// A way says how the function f of a ready is called. It is a separate struct because each step copies a value of type ready.
-type way struct {
-	gone func()   // called if the task is dropped before it begins
-	by   *guestID // the guest whose call the task executes
-}
-
-var callback = new(way)
-
-// letIn accepts a call from outside the World.
-func (r ready) letIn(w *World) {
-	switch t := r.task; {
-	case t == nil:
-		w.ready = append(w.ready, r)
-	case t.mark == parked:
-		t.rouse()
-	default:
-		t.mark = woken
-	}
-}
-
-// hostNumber returns the number of r's host, and r.number() returns the number of r's task.
-func (r ready) hostNumber() int {
-	if r.task != nil {
-		return r.task.host.at().number() // the number is 0 if the task has ended
-	}
-	return r.host.at().number()
-}
-
-func (r ready) number() int {
-	if r.task == nil {
-		return 0
-	}
-	return r.task.id
-}
-
 // drop discards r, which will not run. It always returns true, as slices.DeleteFunc needs.
 func (r ready) drop() bool {
 	if r.as != nil && r.as != callback {
 		r.as.gone()
 	}
 	return true
-}
-
-// A fleet is a pool of coroutines. Successive Worlds of a Test share a fleet, because creating a coroutine takes longer than most tasks.
-type fleet struct {
-	idle   []*task
-	stalls *coro.Stalls
-	limit  time.Duration // the longest native wait that is allowed
-	hangs  chan error    // receives the error of a native wait over the limit
-	hung   <-chan Report // receives the report of a hanging run, which still uses these coroutines
-
-	mu  atomicx.Mutex // guards the following list, which goroutines outside the World read, too
-	all dlist.List[*task]
 }
 
 func newFleet(o Options) *fleet {
@@ -235,51 +140,6 @@ func (w *World) panicked(value any, stack []byte) {
 		}
 	}
 	w.fail(fmt.Errorf("simulation: %w\n%s", &suspend.PanicError{Value: value, Stack: stack}, stack))
-}
-
-// account adds details to err: the seed, the step and the time, the place where each task waits, and each wait without a task.
-func (w *World) account(err error) error {
-	stacks := maps.Collect(gid.Stacks())
-	var b strings.Builder
-	for _, h := range w.hosts {
-		for n := h.tasks.First(); n != nil; n = n.Next() {
-			t := n.Value
-			state := "waits"
-			switch {
-			case t == w.current:
-				state = "runs"
-			case h.paused:
-				state = "is paused"
-			case t.Why() == coro.Yielded || t.mark != parked:
-				state = "could run"
-			}
-			fmt.Fprintf(&b, "\n\n%s %s:\n%s", taskName(&h.place, t.id), state, frame(frames(stacks[t.ID()])))
-		}
-		for n := h.holds.First(); n != nil; n = n.Next() {
-			fmt.Fprintf(&b, "\n\n%s is held by a wait without a task, which began at:\n%s", cmp.Or(h.name, "the World"), frame(n.Value.stack()))
-		}
-	}
-	if g := w.guests; g != nil {
-		b.WriteString(g.byNode(stacks))
-	}
-	b.WriteString(w.fleet.strays(stacks))
-	return fmt.Errorf("simulation: seed %d, step %d, %v: %w%s", w.o.Seed, w.steps, w.clock.now, err, b.String())
-}
-
-// strays describes the live goroutines that tasks have started. The program may expect such a goroutine to wake a task, but the goroutine
-// must not call into the World.
-func (l *fleet) strays(stacks map[int64][]byte) string {
-	var b strings.Builder
-	for _, id := range slices.Sorted(maps.Keys(stacks)) {
-		_, by, _ := bytes.Cut(stacks[id], []byte("\ncreated by "))
-		line, _, _ := bytes.Cut(by, []byte{'\n'})
-		_, parent, ok := bytes.Cut(line, []byte(" in goroutine "))
-		n, _ := strconv.ParseInt(string(parent), 10, 64)
-		if ok && l.find(n) != nil && l.find(id) == nil && !bytes.HasPrefix(by, []byte("iter.Pull")) {
-			fmt.Fprintf(&b, "\n\na goroutine that a task has started, outside the World:\n%s", frame(frames(stacks[id])))
-		}
-	}
-	return b.String()
 }
 
 const inWorld = "no other task of its World runs meanwhile. Wait with package suspend or a primitive of Braid"
@@ -334,18 +194,6 @@ func (l *fleet) left(t *task) {
 	}
 }
 
-// find returns the task on the goroutine with this id, or nil if there is none.
-func (l *fleet) find(id int64) *task {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n := l.all.First(); n != nil; n = n.Next() {
-		if n.Value.ID() == id {
-			return n.Value
-		}
-	}
-	return nil
-}
-
 // stop ends all coroutines. If a hanging run still uses the coroutines, stop waits for the end of the run in the background.
 func (l *fleet) stop() {
 	if hung := l.hung; hung != nil {
@@ -358,4 +206,65 @@ func (l *fleet) stop() {
 	}
 	l.idle = nil
 	l.stalls.Stop()
+}
+
+// endTasks ends the tasks of hosts before it returns, except a task that is calling Crash, which ends when the Crash returns. A deferred
+// function may wait for another task that is ending. If none of the tasks can run, or if they do not end, endTasks ends their waits again.
+func endTasks(w *World, hosts ...*host) {
+	for _, h := range hosts {
+		w.ready = append(w.ready, h.held...)
+		h.held = nil
+	}
+	for left := 1; left > 0; {
+		left = 0
+		for _, h := range hosts {
+			left += h.kill()
+		}
+		for turns := 64 * (left + 1); turns > 0 && runReady(w, hosts); turns-- {
+		}
+	}
+	w.ready = slices.DeleteFunc(w.ready, func(r ready) bool { return r.task == nil && slices.Contains(hosts, r.host) && r.drop() })
+}
+
+// kill makes each task of h end at its current wait, or else at its next wait. Each task ends when it runs again. kill returns the number
+// of tasks that can run. A task that is calling Crash does not count, because it cannot run before the Crash returns. A task under a Shield
+// does not count, because it ends only after its wait for a task elsewhere.
+func (h *host) kill() (left int) {
+	for n := h.tasks.First(); n != nil; n = n.Next() {
+		t := n.Value
+		if t.Kill(); t.mark == parked { // a goroutine outside the World has ended the wait of t, but its call of t.Unpark was refused
+			t.rouse()
+		}
+		if !t.Shielded() && !h.world.running(func(r *task) bool { return r == t }) {
+			left++
+		}
+	}
+	return left
+}
+
+// running reports whether is(t) is true for the running task t, or for a task t that is calling Crash.
+func (x *outside) running(is func(t *task) bool) bool {
+	for t := x.current; t != nil; t = t.under {
+		if is(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// runReady runs a ready task of hosts, or drops a function of hosts that has not begun. It returns false if there is no such task or
+// function.
+func runReady(w *World, hosts []*host) bool {
+	for i, r := range w.ready {
+		if slices.Contains(hosts, r.host) {
+			w.ready = slices.Delete(w.ready, i, i+1)
+			if r.task != nil {
+				r.task.resume()
+			} else {
+				r.drop()
+			}
+			return true
+		}
+	}
+	return false
 }

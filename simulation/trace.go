@@ -7,6 +7,18 @@ import (
 	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
+// caller returns the host and number of the running task, or of the calling guest, whose number is negative. For a timer, a segment or a
+// callback it returns nil and 0.
+func (x *outside) caller() (*place, int) {
+	if t := x.current; t != nil {
+		if t.by != nil {
+			return &t.host.place, -t.by.n
+		}
+		return &t.host.place, t.id
+	}
+	return x.acting.host.at(), -x.acting.n
+}
+
 // note adds the event e to the hash, and to the trace if there is a trace.
 func (w *World) note(e event) {
 	if w.tearingDown {
@@ -38,12 +50,6 @@ func (w *World) note(e event) {
 
 // traced reports whether a trace or a watch function receives the events.
 func (o *Options) traced() bool { return o.watch != nil || o.Trace != nil }
-
-// Log adds a line to the trace. The line also changes the hash, so two runs that log different lines count as different.
-func (w *World) Log(format string, args ...any) {
-	text := fmt.Sprintf(format, args...) // formatted first, because a String method may call the World, or may lock a mutex that a guest holds
-	w.entrance().post(func() { w.log(text) })
-}
 
 func (w *World) log(text string) {
 	host, id := w.caller()

@@ -107,21 +107,21 @@ type feed[Out any] struct {
 	ready     []*fed[Out]     // tasks to be yielded next
 	order     ring[*fed[Out]] // tasks that are not ready; unused if unordered
 
-	ended ends
+	ended taskEnd
 	done  []*fed[Out] // tasks that have ended and have not been collected; guarded
 }
 
-// An ends is the Source with which an Each waits for the end of a task.
-type ends struct {
+// A taskEnd is the Source with which an Each waits for the end of a task.
+type taskEnd struct {
 	guard  suspend.Guard
 	some   bool // a task has ended and has not been collected
 	waiter suspend.Queue[struct{}, struct{}]
 }
 
-func (e *ends) Guard() *suspend.Guard                  { return &e.guard }
-func (e *ends) Try() (none struct{}, ok bool, _ error) { return none, e.some, nil }
-func (e *ends) Enqueue(r suspend.Resumer[struct{}])    { e.waiter.Push(r, struct{}{}) }
-func (e *ends) Remove(r suspend.Resumer[struct{}])     { e.waiter.Remove(r) }
+func (e *taskEnd) Guard() *suspend.Guard                  { return &e.guard }
+func (e *taskEnd) Try() (none struct{}, ok bool, _ error) { return none, e.some, nil }
+func (e *taskEnd) Enqueue(r suspend.Resumer[struct{}])    { e.waiter.Push(r, struct{}{}) }
+func (e *taskEnd) Remove(r suspend.Resumer[struct{}])     { e.waiter.Remove(r) }
 
 // The type fed is one task of a feed.
 type fed[Out any] struct {

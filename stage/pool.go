@@ -170,6 +170,31 @@ func (d *dues) pay() {
 	}
 }
 
+// The type owed is the work that a worker has to do once it has unlocked the guard.
+type owed struct {
+	leave *task // the task for which ends(err) must be called, or nil
+	err   error
+	after interface{ start() } // a delay or a batch
+	dues
+}
+
+func (o *owed) any() bool { return o.leave != nil || o.after != nil || o.dues.any() }
+
+func (o *owed) pay() {
+	if t, err := o.leave, o.err; t != nil {
+		o.leave, o.err = nil, nil
+		t.ends(err)
+	}
+	if a := o.after; a != nil {
+		o.after = nil
+		a.start()
+	}
+	if d := o.dues; d.any() {
+		o.dues = dues{}
+		d.pay()
+	}
+}
+
 // A worker runs one handler after another. The guard protects its fields, except where a comment names another owner.
 type worker struct {
 	p     *Pool

@@ -12,16 +12,6 @@ import (
 
 var background = context.Background()
 
-// isCancellation checks that err matches both ctx.Err() and the cause of ctx.
-func (e *env) isCancellation(ctx context.Context, err error) {
-	if !errors.Is(err, ctx.Err()) {
-		e.errorf("a cancelled Suspend returned %q, which is not ctx.Err(): %q", err, ctx.Err())
-	}
-	if cause := context.Cause(ctx); !errors.Is(err, cause) {
-		e.errorf("a cancelled Suspend returned %q, which is not the cause: %q", err, cause)
-	}
-}
-
 // A structContext is a context that is not comparable.
 type structContext struct {
 	context.Context

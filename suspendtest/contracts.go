@@ -1,9 +1,5 @@
 package suspendtest
 
-import "errors"
-
-var errTest = errors.New("an error that is delivered")
-
 var contractChecks = []check{
 	{"01/block-runs-once-on-the-caller",
 		"contract 1: Suspend calls block exactly once, on the calling goroutine.", nil, blockOnce},

@@ -2,6 +2,7 @@ package suspendtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
@@ -41,6 +42,8 @@ type box struct {
 func direct(ctx context.Context, block func(resume) (*box, bool)) (*box, error) {
 	return suspend.Suspend(ctx, func(r suspend.Resumer[*box]) (*box, bool) { return block(r.Resume) })
 }
+
+var errTest = errors.New("an error that is delivered")
 
 type env struct {
 	opts     Options
@@ -325,6 +328,16 @@ func (e *env) cancelled(ctx context.Context, v *box, err error) {
 		e.fatalf("a cancelled Suspend returned %v, %v", v, err)
 	}
 	e.isCancellation(ctx, err)
+}
+
+// isCancellation checks that err matches both ctx.Err() and the cause of ctx.
+func (e *env) isCancellation(ctx context.Context, err error) {
+	if !errors.Is(err, ctx.Err()) {
+		e.errorf("a cancelled Suspend returned %q, which is not ctx.Err(): %q", err, ctx.Err())
+	}
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		e.errorf("a cancelled Suspend returned %q, which is not the cause: %q", err, cause)
+	}
 }
 
 // panics reports a problem if f does not panic.

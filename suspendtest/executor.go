@@ -1,5 +1,17 @@
 package suspendtest
 
+import (
+	"testing"
+
+	"github.com/braidgo/braid/suspend"
+)
+
+// Executor checks the Executor that open starts for each subtest. close must return when every accepted callback has run. Of
+// the Options, only FIFO has an effect.
+func Executor(t *testing.T, open func(t testing.TB) (x suspend.Executor, close func()), o Options) {
+	runChecks(t, executorChecks, o.complete(), openExecutor(open))
+}
+
 var executorChecks = []check{
 	{"Execute/every-callback-runs-once",
 		"Execute: nil means that f will run, once.", nil, runOnce},

@@ -74,18 +74,6 @@ func (o Options) patience() time.Duration {
 	return o.deadline
 }
 
-// Scheduler checks the scheduler that open starts.
-func Scheduler(t *testing.T, open Open, o Options) {
-	runChecks(t, schedulerChecks, o.complete(), open)
-	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
-}
-
-// Executor checks the Executor that open starts for each subtest. close must return when every accepted callback has run. Of
-// the Options, only FIFO has an effect.
-func Executor(t *testing.T, open func(t testing.TB) (x suspend.Executor, close func()), o Options) {
-	runChecks(t, executorChecks, o.complete(), openExecutor(open))
-}
-
 // complete sets the unexported fields that are not set.
 func (o Options) complete() Options {
 	o.deadline = cmp.Or(o.deadline, 30*time.Second)

@@ -7,9 +7,16 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"github.com/braidgo/braid/suspend"
 )
+
+// Scheduler checks the scheduler that open starts.
+func Scheduler(t *testing.T, open Open, o Options) {
+	runChecks(t, schedulerChecks, o.complete(), open)
+	t.Run("12/plain-goroutines-suspend-in-a-synctest-bubble", bubble)
+}
 
 var schedulerChecks = slices.Concat(contractChecks, capabilityChecks, timerChecks, []check{
 	{"11/suspend-and-resume-allocate-nothing",

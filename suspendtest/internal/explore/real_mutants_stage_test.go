@@ -9,7 +9,7 @@ var stageMutants = []realMutant{
 	{"workers are started, and then the task is queued", "stage/queue.go", "		s.accept(g, t, in, now)\n		p.unlockAndPay()", "		if IS {\n			p.unlockAndPay()\n			p.guard.Lock()\n			s.accept(g, t, in, now)\n			p.guard.Unlock()\n			return nil\n		}\n		s.accept(g, t, in, now)\n		p.unlockAndPay()", "stage"},
 	{"a worker that ends keeps its permit", "stage/serve.go", "		p.running--\n		w.at", "		if !IS {\n			p.running--\n		}\n		w.at", "stage"},
 	{"a caller that waits for room is resumed, and then its task is queued", "stage/outside.go", "			o.letIn(now)\n		}\n	}", "			if IS {\n				s.pool.guard.Unlock()\n				s.pool.guard.Lock()\n			}\n			o.letIn(now)\n		}\n	}", "stage, three"},
-	{"Close does not count tasks between two tries", "stage/queue.go", "int { return q.waiting + q.progress + q.delayed }", "int {\n	if IS {\n		return q.waiting + q.progress\n	}\n	return q.waiting + q.progress + q.delayed\n}", "stage, retry, held"},
+	{"Close does not count tasks between two tries", "stage/core.go", "int { return q.waiting + q.progress + q.delayed }", "int {\n	if IS {\n		return q.waiting + q.progress\n	}\n	return q.waiting + q.progress + q.delayed\n}", "stage, retry, held"},
 	{"a swept task is counted twice", "stage/take.go", "	s.cancelled += uint64(len(gone))", "	s.cancelled += uint64(len(gone))\n	if IS {\n		s.cancelled += uint64(len(gone))\n	}", "stage, swept"},
 	{"a retry frees its place", "stage/queue.go", "bool { return ⟦c.inside()-min(c.lent, c.taken) < c.bound()⟧ }", "c.inside()-c.delayed < c.bound()", "stage, retry, bounded"},
 	{"a task that has ended takes a child", "stage/task.go", "		if ⟦n < 0⟧ {", "false", "stage, tree"},
