@@ -33,7 +33,6 @@ var unused = map[string]string{
 	"stage: FullWait":                      "the Full of the zero Options",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
 	"suspendtest: Ending":                  "an option for tests of users",
-	"suspendtest: World.OnIdle":            "an option for tests of users",
 }
 
 // A code has the names that TestUsed finds in the repository, by folder.
