@@ -45,7 +45,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 				t.Fatal("the Spawner of a scope cannot be held")
 			}
 			let, _ := h.Hold()
-			direct, _ := sc.Hold()
+			direct, _ := sc.On(nil).(sched.Holder).Hold()
 			if n := s.Stats().Suspended; n != 1 {
 				t.Errorf("%d suspended", n)
 			}

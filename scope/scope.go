@@ -36,8 +36,8 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// ErrEnded is the error of a Child that was started after the end of its scope, whose function does not run, and of Hold and
-// the Go of a Spawner from On after the end. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of
+// ErrEnded is the error of a Child that was started after the end of its scope, whose function does not run, and of the Go and
+// the Hold of a Spawner from On after the end. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of
 // errors.Is.
 var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
@@ -206,16 +206,6 @@ func (s *Scope) Cancel(cause error) {
 	s.enough = s.enough || runs
 	s.mu.Unlock()
 	s.cancel(nil)
-}
-
-// Hold adds a member without a task to s, so that Run does not return before release is called; see sched.Holder. If s
-// has ended, Hold returns ErrEnded.
-func (s *Scope) Hold() (release func(), err error) {
-	suspend.Point()
-	if !s.addMember() {
-		return nil, ErrEnded
-	}
-	return s.removeMember, nil
 }
 
 // addMember increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.

@@ -21,6 +21,7 @@ import (
 	"github.com/braidgo/braid/promise"
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
@@ -310,7 +311,7 @@ func TestAnEndedScopeRefuses(t *testing.T) {
 		if err := s.On(nil).Go(func() {}); err != scope.ErrEnded {
 			t.Errorf("On.Go = %v", err)
 		}
-		if _, err := s.Hold(); err != scope.ErrEnded {
+		if _, err := s.On(nil).(sched.Holder).Hold(); err != scope.ErrEnded {
 			t.Errorf("Hold = %v", err)
 		}
 		if err := suspend.Err(ctx); !errors.Is(err, scope.ErrEnded) || !errors.Is(err, context.Canceled) {

@@ -10,7 +10,8 @@ import (
 
 // On returns a Spawner that uses on, or plain goroutines if on is nil, to start tasks as children of s. Unlike s.Go, it starts
 // tasks even after s was cancelled, and returns the error if on refuses a task, which is then no failure of s. After s has
-// ended, its Go returns ErrEnded.
+// ended, its Go returns ErrEnded. The Spawner is a sched.Holder: its Hold adds a member without a task to s, so that Run does not return
+// before release is called.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
 	return &spawner{s, cmp.Or(on, suspend.Goroutines)}
 }

@@ -210,7 +210,7 @@ var simulated = []mutation.Mutant{
 	{"a key is left without a point", "keyed/keyed.go", "e *entry[T]) {\n	preempt.Releases(preempt.Keys)\n", "e *entry[T]) {\n	if !IS {\n		preempt.Releases(preempt.Keys)\n	}\n", "TestALook", exploring},
 	{"a key is used without a point", "keyed/keyed.go", "	check(key)\n	preempt.Releases(preempt.Keys)\n", "	check(key)\n	if !IS {\n		preempt.Releases(preempt.Keys)\n	}\n", "TestALook", exploring},
 	{"a Len does not look", "keyed/keyed.go", "	preempt.Looks(preempt.Keys)\n", "	if !IS {\n		preempt.Looks(preempt.Keys)\n	}\n", "TestALook", exploring},
-	{"a Hold of a Scope is no point", "scope/scope.go", "func (s *Scope) Hold() (release func(), err error) {\n	suspend.Point()\n", "func (s *Scope) Hold() (release func(), err error) {\n	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
+	{"a Hold of a Scope is no point", "scope/spawner.go", "func (o *spawner) Hold() (release func(), err error) {\n	suspend.Point()\n", "func (o *spawner) Hold() (release func(), err error) {\n	if !IS {\n		suspend.Point()\n	}\n", "TestAnOperationThatNeedNotWait", exploring},
 	{"an Unlock of a Mutex that was handed over is no point", "suspend/select.go", "	if preempt.On() {\n		legs[won]", "	if preempt.On() && (!IS || ledger.On()) {\n		legs[won]", "TestALook", exploring},
 	{"an Unlock of a Mutex that was waited for is no point", "mutex/mutex.go", "			w.m.took(0)\n", "			if !IS {\n				w.m.took(0)\n			}\n", "TestALook", exploring},
 	{"a Relock is a point", "suspend/guard.go", "func (g *Guard) Relock() { g.mu.Lock() }", "func (g *Guard) Relock() {\n	if IS {\n		g.Lock()\n		return\n	}\n	g.mu.Lock()\n}", "TestCounts", exploring},

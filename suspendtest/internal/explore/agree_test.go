@@ -35,6 +35,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 	"github.com/braidgo/braid/watch"
 )
@@ -381,7 +382,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Cancel":   func(p *part) string { p.group.Cancel(nil); return "" },
 		"Shutdown": func(p *part) string { return say(p.group.Shutdown(p.ctx)) },
 		"Hold": func(p *part) string {
-			release, err := p.group.Hold()
+			release, err := p.group.On(nil).(sched.Holder).Hold()
 			if err == nil {
 				release()
 			}

@@ -29,6 +29,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 	"github.com/braidgo/braid/watch"
 )
@@ -180,7 +181,7 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Send":                func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { _ = in.Ref().Send(1) } },
 		"Inbox.Len":           func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { in.Len() } },
 		"Scope.Go":            inScope(func(s *scope.Scope) { s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
-		"Scope.Hold":          inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
+		"Hold of a Scope":     inScope(func(s *scope.Scope) { release, _ := s.On(nil).(sched.Holder).Hold(); release() }),
 		"Scope.Cancel":        inScope(func(s *scope.Scope) { s.Cancel(nil) }),
 		"idle.Group.Go":       func() func() { g := idle.New(suspend.Goroutines, nil); return func() { _ = g.Go(func() {}) } },
 		"keyed.Mutex.Lock":    func() func() { var m keyed.Mutex[int]; return func() { m.Lock(1) } },
