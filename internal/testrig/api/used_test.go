@@ -24,7 +24,6 @@ var unused = map[string]string{
 	"adapters/netstack: Conn.ReadableOp":   "of a Conn, like the same method of an eventloop",
 	"adapters/netstack: Conn.WriteContext": "Write with a context, as Serve does",
 	"adapters/netstack: Listener.Accept":   "as of a net.Listener",
-	"adapters/random: Scheduler.OnIdle":    "as of a fifo",
 	"adapters/random: Scheduler.Seed":      "for tests of users",
 	"cancel: WithDeadline":                 "the form of package context",
 	"fetch: Batched":                       "the Mode of the zero SourceOptions",
