@@ -187,15 +187,6 @@ func (c *Cache[K, V]) Stats() CacheStats {
 	return s
 }
 
-// Len returns the number of keys that are loaded or being loaded. An expired value counts until the next Get of any key.
-func (c *Cache[K, V]) Len() int {
-	suspend.Point()
-	preempt.Looks(preempt.Keys)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entries.Len()
-}
-
 // lookUp returns the entry of key. If there is none, lookUp creates it, and the caller is first and must start the load.
 // Unless the entry is loaded, lookUp counts the caller in e.waiting.
 func (c *Cache[K, V]) lookUp(key K) (e *cached[K, V], first, loaded bool) {

@@ -312,7 +312,7 @@ var groups = map[string]map[string]func(p *part) string{
 	"cache": {
 		"Get":    func(p *part) string { return say(p.cache.Get(p.ctx, 1)) },
 		"Forget": func(p *part) string { p.cache.Forget(1); return "" },
-		"Len":    func(p *part) string { return say(p.cache.Len()) },
+		"Stats":  func(p *part) string { s := p.cache.Stats(); return say(s.Kept + s.Loading) },
 	},
 	"broadcast": {
 		"Publish":    func(p *part) string { return say(p.topic.Publish(p.ctx, p.me)) },

@@ -187,7 +187,6 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"keyed.Mutex.Lock":    func() func() { var m keyed.Mutex[int]; return func() { m.Lock(1) } },
 		"keyed.Mutex.TryLock": func() func() { var m keyed.Mutex[int]; return func() { m.TryLock(1) } },
 		"keyed.Mutex.Len":     func() func() { var m keyed.Mutex[int]; return func() { m.Len() } },
-		"Cache.Len":           func() func() { c := cache(); return func() { c.Len() } },
 	} {
 		program := func(w *explore.World) {
 			x := 0
