@@ -319,7 +319,6 @@ var groups = map[string]map[string]func(p *part) string{
 		"TryPublish": func(p *part) string { return try(p.topic.PublishOp(10 + p.me)) },
 		"Recv":       func(p *part) string { return say(p.sub.Recv(p.ctx)) },
 		"TryRecv":    func(p *part) string { return try(p.sub.RecvOp()) },
-		"Missed":     func(p *part) string { return say(p.sub.Missed()) },
 		"CloseSub":   func(p *part) string { p.sub.Close(); return "" },
 		"Close":      func(p *part) string { return say(p.topic.Close()) },
 	},

@@ -139,7 +139,6 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Topic.Close":          func() func() { c := broadcast.New[int](); return func() { _ = c.Close() } },
 		"Subscription.Close":   func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { _ = s.Close() } },
 		"Topic.Subscribers":    func() func() { c := broadcast.New[int](); return func() { c.Subscribers() } },
-		"Subscription.Missed":  func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { s.Missed() } },
 		"Limiter.SetLimit":     func() func() { l := rate.NewLimiter(1, 1); return func() { l.SetLimit(2) } },
 		"Semaphore.Resize":     func() func() { s := semaphore.New(1); return func() { s.Resize(2) } },
 		"Semaphore.Close":      func() func() { s := semaphore.New(1); return func() { _ = s.Close() } },
