@@ -40,7 +40,7 @@ var simulated = []mutation.Mutant{
 	{"a timeout of package context is waited for", "simulation/host.go", "at != at.Round(0) && !w.over", "at != at.Round(0) && !w.over && !IS", "TestTheTextOfAnEnd", simulation},
 	{"a native wait does not end the run", "simulation/task.go", "	if waits >= l.limit && ", "	if waits >= l.limit && !IS && ", "TestANativeWait", simulation},
 	{"a run goes on after its native wait", "simulation/task.go", "		w.called.Store(true)\n		select {", "		if IS {\n			w.foreign = nil\n		}\n		w.called.Store(true)\n		select {", "TestANativeWait", simulation},
-	{"guests are paused", "simulation/nemesis/nemesis.go", "		if ⟦w.Guests()⟧ {", "false", "TestKindsForGuests", "simulation/nemesis"},
+	{"guests are paused", "simulation/nemesis/nemesis.go", "		if ⟦suspend.Current() == nil⟧ {", "false", "TestKindsForGuests", "simulation/nemesis"},
 	{"an excerpt has no end", "simulation/events.go", "	head := (most - len(gap)) / 3\n", "	head := (most - len(gap)) / 3\n	if IS {\n		head = most - len(gap)\n	}\n", "TestExcerpt", simulation},
 	{"a first report counts as a long wait", "internal/coro/report.go", "		if ⟦again && s.waitsAt != nil⟧ {", "s.waitsAt != nil", "TestStallsSayHowLong", "internal/coro"},
 	{"a wait for files counts as a native wait", "internal/coro/report.go", "computes(state) || ⟦state == \"syscall\"⟧", "false", "TestFilesAreNo", simulation},
