@@ -184,13 +184,6 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 	return false
 }
 
-// Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
-// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns an error that wraps
-// suspend.ErrClosed. If d is zero or less, Sleep does not suspend the task.
-func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
-	return l.pick().timers.sleep(ctx, d)
-}
-
 // Hold keeps Close from returning until release is called; see sched.Holder.
 func (l *Loop) Hold() (release func(), err error) { return l.pick().Hold() }
 
@@ -212,7 +205,7 @@ func (l *Loop) Stats() sched.Stats {
 }
 
 // Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
-// net.ErrClosed. Files stay open. A Sleep of the Loop fails with an error that wraps suspend.ErrClosed. Close suspends its
+// net.ErrClosed. Files stay open. Close suspends its
 // caller until every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a
 // task that it does not wake, such as one in suspend.Sleep. To end such a task, cancel its context.
 //
