@@ -169,9 +169,6 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // that wraps suspend.ErrClosed. Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
-// Now returns the current time.
-func (l *Loop) Now() time.Time { return time.Now() }
-
 // Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor, but
 // suspend.Within(l) returns true.
 func (l *Loop) Same(s suspend.Spawner) bool {
