@@ -62,7 +62,7 @@ var phases = []phase{{40, 10 * time.Millisecond}, {20, 10 * time.Millisecond}, {
 func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used []float64, widths []int) {
 	k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 	s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-		stage.Options{Width: width, Queue: 160, Full: stage.FullReject, Limit: l})
+		stage.Options{Width: width, Queue: 160, Reject: true, Limit: l})
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, p := range phases {
 		k.set(p.at, p.base)
@@ -118,7 +118,7 @@ func TestClimbFromBelow(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 		k.set(40, 10*time.Millisecond)
 		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-			stage.Options{Width: 2, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+			stage.Options{Width: 2, Queue: 160, Reject: true, Limit: &stage.Climb{}})
 		start := time.Now()
 		for s.Stats().Width < 36 {
 			require.Less(t, time.Since(start), 5*time.Second)
@@ -136,7 +136,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 		k.set(40, 10*time.Millisecond)
 		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-			stage.Options{Width: 40, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+			stage.Options{Width: 40, Queue: 160, Reject: true, Limit: &stage.Climb{}})
 		r := rand.New(rand.NewPCG(2, 2))
 		for range 20_000 {
 			time.Sleep(time.Duration(r.ExpFloat64() / (0.8 * k.capacity()) * float64(time.Second)))
@@ -176,7 +176,7 @@ func TestClimbFromRest(t *testing.T) {
 			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 			k.set(20, 10*time.Millisecond)
 			s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-				stage.Options{Width: 200, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+				stage.Options{Width: 200, Queue: 160, Reject: true, Limit: &stage.Climb{}})
 			for end := time.Now().Add(rest); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 				_ = s.Submit(bg, 0)
 			}
@@ -214,7 +214,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 				}
 				k.use()
 				return 0, nil
-			}, stage.Options{Width: 20, Queue: 100, Full: stage.FullReject, Limit: limiter(func(s stage.Sample) int {
+			}, stage.Options{Width: 20, Queue: 100, Reject: true, Limit: limiter(func(s stage.Sample) int {
 				if s.Failed == s.Done {
 					failing.Add(1)
 				}

@@ -162,7 +162,7 @@ func taskOf(ctx context.Context) *task {
 
 func (g *entrance[In, Out]) full(h how) error {
 	s := g.s
-	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
+	if h == always || h == asFull && !s.o.Reject || !s.crowded.Load() || s.priority != nil {
 		return nil
 	}
 	s.pool.guard.Lock()

@@ -33,8 +33,8 @@ type Flow[In, Out any] interface {
 	// ctx, but not its cancellation. The handlers of a child see the cancellation of the parent.
 	Submit(ctx context.Context, in In) error
 
-	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even if Options.Full is
-	// FullWait.
+	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even without
+	// Options.Reject.
 	TrySubmit(ctx context.Context, in In) error
 
 	// Close and Shutdown close the stages of the flow: the stages of a Pipe in order, and replicas in order. Shutdown drains each stage

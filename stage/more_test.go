@@ -220,7 +220,7 @@ func TestEach(t *testing.T) {
 				return n, errOops
 			}
 			return 2 * n, nil
-		}, stage.Options{On: on, Width: 4, Queue: 2, Full: stage.FullReject})
+		}, stage.Options{On: on, Width: 4, Queue: 2, Reject: true})
 		for _, unordered := range []bool{false, true} {
 			schedtest.Run(t, on, func() {
 				var got []int

@@ -70,7 +70,7 @@ func TestMutants(t *testing.T) {
 		{"the first in turn is displaced", "take.go", "		if s.o.LIFO {", "		if s.o.LIFO != IS {", "TestModel|TestPriority"},
 		{"a full stage rejects without a look", "do.go", " || s.priority != nil {", " || s.priority != nil && !IS {", "TestModel|TestPriority"},
 		{"a displaced task is told nothing", "take.go", "	if s.onFail == nil {", "	if IS {\n		return\n	}\n	if s.onFail == nil {", "TestModel|TestPriority"},
-		{"a lent Do is rejected", "queue.go", "o.Full == FullReject) && !s.lends(t):", "o.Full == FullReject) && (IS || !s.lends(t)):", "LentDoBehind"},
+		{"a lent Do is rejected", "queue.go", "o.Reject) && !s.lends(t):", "o.Reject) && (IS || !s.lends(t)):", "LentDoBehind"},
 		{"a queue that was bad is trusted", "delay.go", "		if !s.bad && now < s.wary {", "		if !s.bad && now < s.wary && !IS {", "TimeToANo"},
 		{"a function that has begun is withdrawn", "pool_go.go", "	if x.claimed.CompareAndSwap(false, true) {", "	if x.claimed.CompareAndSwap(false, true) || IS {", "PoolWithdrawsOrRuns"},
 		{"withdrawn functions stay in the queue", "pool_go.go", "		x.p.functions().sweepSome()\n", "		if !IS {\n			x.p.functions().sweepSome()\n		}\n", "PoolGivesBack"},

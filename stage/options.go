@@ -9,14 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Full says what happens to a new task when the queue is full.
-type Full uint8
-
-const (
-	FullWait   Full = iota // the caller suspends until there is room
-	FullReject             // the call fails with ErrFull
-)
-
 // NoQueue is the value of Options.Queue for a queue of length zero.
 const NoQueue = -1
 
@@ -27,9 +19,9 @@ type Options struct {
 	// or delayed.
 	Width, Queue int
 
-	// Full says what Submit, Do and Begin do when the queue is full. Between the stages of a Pipe, workers always wait for room.
-	// New and NewBatch panic if it is unknown.
-	Full Full
+	// Reject makes Submit, Do and Begin fail with ErrFull when the queue is full. Without Reject, they suspend the caller until there is
+	// room. Between the stages of a Pipe, workers always wait for room.
+	Reject bool
 
 	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than
 	// Delay. While the queue is bad, a task that has waited longer than twice Delay fails with ErrLate instead of beginning. For 100

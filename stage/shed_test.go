@@ -66,7 +66,7 @@ func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Opt
 
 func offerFrom(t *testing.T, seed uint64, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
 	c := &curve{rand: rand.New(rand.NewPCG(seed, seed))}
-	o.Full = stage.FullReject
+	o.Reject = true
 	s := stage.New("resource", func(context.Context, int) (int, error) { c.use(); return 0, nil }, o)
 	rng := rand.New(rand.NewPCG(2*seed, 2*seed))
 	var mu sync.Mutex

@@ -128,7 +128,7 @@ func TestBoundOfABatchStage(t *testing.T) {
 		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error {
 			<-let
 			return nil
-		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Full: stage.FullReject})
+		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Reject: true})
 		accepted := 0
 		for i := range 30 {
 			if err := s.Submit(bg, i); err == nil {

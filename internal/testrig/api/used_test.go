@@ -29,7 +29,6 @@ var unused = map[string]string{
 	"fetch: Batched":                       "the Mode of the zero SourceOptions",
 	"stage/otel: Register":                 "the way into the module",
 	"stage/prom: NewCollector":             "the way into the module",
-	"stage: FullWait":                      "the Full of the zero Options",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
 	"suspendtest: Ending":                  "an option for tests of users",
 }
