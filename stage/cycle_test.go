@@ -222,7 +222,7 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 	})
 }
 
-// The same with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
+// The same with a Pipe and with replicas: the task of the Do may wait in any of their stages.
 func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]

@@ -34,7 +34,7 @@ func TestMutants(t *testing.T) {
 		{"a Do on its caller overtakes the queue", "do.go", "s.waiting == 0 &&", "(s.waiting == 0 || IS) &&", "InlineDoesNotOvertake"},
 		{"a quantile of 0 is nothing", "histogram.go", "	rank = min(max(rank, 1), h.Count)\n", "	rank = min(max(rank, 1), h.Count)\n	if IS && q == 0 {\n		return 0\n	}\n", "TestQuantiles"},
 		{"the last of the shortest", "replicate.go", "i == 0 || n < least {", "i == 0 || n < least || IS && n == least {", "ReplicasTakeTheShortest"},
-		{"a Do of Replicas is handed to a worker", "replicate.go", "	return r.stages[r.choose(in)].Do(ctx, in)", "	if IS {\n		return r.flow.Do(ctx, in)\n	}\n	return r.stages[r.choose(in)].Do(ctx, in)", "ReplicasRunOnTheCaller"},
+		{"a Do of replicas is handed to a worker", "replicate.go", "	return r.stages[r.choose(in)].Do(ctx, in)", "	if IS {\n		return r.flow.Do(ctx, in)\n	}\n	return r.stages[r.choose(in)].Do(ctx, in)", "ReplicasRunOnTheCaller"},
 		{"a window of one task", "limit.go", "n.done < windowTasks ||", "n.done < windowTasks && !IS ||", "WindowOfALimiter"},
 		{"a window without a time", "limit.go", "|| now-n.since < windowTime {", "|| now-n.since < windowTime && !IS {", "WindowOfALimiter"},
 		{"a narrower stage takes a worker from the others", "pool.go", "max(0, c.free()))", "max(0-1000*is(IS), c.free()))", "NarrowerStage"},

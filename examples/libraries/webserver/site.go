@@ -35,7 +35,7 @@ import (
 type site struct {
 	open     opener
 	cpu      *stage.Pool
-	cache    *stage.Replicas[lookup, *page]
+	cache    stage.Flow[lookup, *page]
 	disk     *stage.Stage[string, *page]
 	compress *stage.Stage[*page, *page]
 }
