@@ -170,7 +170,7 @@ func TestSubOfEachField(t *testing.T) {
 // If a resource becomes faster, the limiter starts again with large steps.
 func TestClimbSeesAFasterResource(t *testing.T) {
 	const knee = 160
-	climb := &stage.Climb{}
+	climb := stage.Climb(0, 0)
 	width := knee
 	windows := func(n int, fast float64) (farthest int) {
 		for range n {

@@ -124,7 +124,7 @@ func ExampleStage_OnFail() {
 func ExampleClimb() {
 	db := stage.New("db", query, stage.Options{
 		Width: 10, Queue: 160,
-		Limit: &stage.Climb{Min: 2, Max: 400},
+		Limit: stage.Climb(2, 400),
 	})
 	http.Handle("/stages", view.Handler(db))
 

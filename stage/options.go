@@ -100,7 +100,7 @@ type stageErrors struct{ full, late, displaced, closed error }
 //
 // If Update returns s.Width, the width stays as it is, even if a SetWidth has changed it during the Update.
 //
-// A Limiter may also have a method Reason() string, as Climb has. It is called after each Update that changes the width, and Stats has its
+// A Limiter may also have a method Reason() string, as that of Climb has. It is called after each Update that changes the width, and Stats has its
 // result.
 type Limiter interface{ Update(s Sample) (width int) }
 
