@@ -74,7 +74,7 @@ func (b *batch) beginAll() {
 	}()
 	for b != nil {
 		first := b
-		if b = b.then; first.t.opts.Mode == Inline && first.d.group == nil && !preempt.Explored() {
+		if b = b.then; first.t.opts.Inline && !first.t.opts.Immediate && first.d.group == nil && !preempt.Explored() {
 			suspend.Bind(nil, first.runAll)
 		} else {
 			goroutine(first.runAll)
@@ -88,7 +88,7 @@ func (b *batch) runAll() {
 	for b != nil {
 		b.callSource()
 		next := b.finish()
-		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit must not end the caller of another Run
+		if next != nil && next.d != b.d && next.t.opts.Inline && !next.t.opts.Immediate { // its Goexit must not end the caller of another Run
 			goroutine(next.runAll)
 			return
 		}

@@ -140,7 +140,7 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 			calls++
 			_, err := f(ctx, cancel)
 			return err
-		}, fetch.SourceOptions{Mode: fetch.Direct})
+		}, fetch.SourceOptions{Immediate: true, Inline: true})
 		require.NoError(t, fetch.Run(parent, func(ctx context.Context) error {
 			own := context.WithoutCancel(ctx)
 			_, err := once.Get(own, 1)
@@ -161,7 +161,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(b.Keys()[0], 2*b.Keys()[0])
 		return nil
-	}, fetch.SourceOptions{Mode: fetch.Direct})
+	}, fetch.SourceOptions{Immediate: true, Inline: true})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, []int{1, 2, 1}, e.Do)
 		require.Equal(t, []int{2, 4, 2}, vs)
@@ -182,7 +182,7 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 2*b.Keys()[0])
 			return nil
-		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
+		}, fetch.SourceOptions{MaxOpen: 1, Immediate: true, Inline: true})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var all sync.WaitGroup
 		var vs [5]int
@@ -203,8 +203,8 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
-		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Mode: fetch.Inline})
-		other, effect := newNumbers(fetch.SourceOptions{Mode: fetch.Inline}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
+		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Inline: true})
+		other, effect := newNumbers(fetch.SourceOptions{Inline: true}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 		var one, two, three error
 		body := func(ctx context.Context) error {
 			return fetch.Together(ctx,
@@ -235,7 +235,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 // A panic of the function that OnBatch returns counts as a panic of the source, like a panic of OnBatch itself.
 func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Inline}} {
+	for _, o := range []fetch.SourceOptions{{}, {Inline: true}} {
 		src := newNumbers(o)
 		hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 			return ctx, func(error) { panic("after") }
@@ -308,7 +308,7 @@ func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 1)
 			return nil
-		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Immediate})
+		}, fetch.SourceOptions{MaxOpen: 1, Immediate: true})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		two, cancel := context.WithCancel(ctx)
 		var errs [2]error

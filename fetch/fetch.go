@@ -111,26 +111,21 @@ type Options struct {
 
 // SourceOptions configure a source. The zero value is the default.
 type SourceOptions struct {
-	MaxBatch int  // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
-	MaxOpen  int  // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
-	Mode     Mode // New, NewEffect and the like panic if it is unknown
+	MaxBatch int // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
+	MaxOpen  int // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
+
+	// With Immediate, the load function gets each key at once, without a round. Without it, the function gets batches of a round.
+	Immediate bool
+
+	// Without Inline, the load function runs on a separate goroutine, where it may block. With Inline, it runs on the goroutine that
+	// sends the round. Inline is for functions that only read memory: such a function must not suspend, and its Goexit eventually ends the
+	// caller of Run. With Inline and Immediate, the first Get of a key calls the function itself, unless it must wait because of MaxOpen.
+	Inline bool
 
 	// If Fresh is set, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get
 	// makes a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
 	Fresh bool
 }
-
-// A Mode says when a source's load function is called, and on which goroutine.
-type Mode uint8
-
-const (
-	Batched Mode = iota // the function gets a batch of a round, on a separate goroutine
-	// Inline is like Batched, but the function runs on the goroutine that sends the round. Inline is for functions that only
-	// read memory. Such a function must not suspend, and its Goexit eventually ends the caller of Run.
-	Inline
-	Immediate // the function gets each key at once, without a round, on a separate goroutine
-	Direct    // the first Get of a key calls the function itself, unless it must wait because of MaxOpen
-)
 
 // An Override replaces a source or an Effect in a session, see Options.Use. If a source has several Overrides, the last is
 // used.

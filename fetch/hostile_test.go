@@ -91,19 +91,19 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 	for i, o := range []fetch.SourceOptions{
 		{},
 		{MaxBatch: 2, MaxOpen: 1},
-		{Mode: fetch.Immediate},
-		{MaxOpen: 2, Mode: fetch.Immediate},
-		{Mode: fetch.Inline},
-		{MaxBatch: 1, MaxOpen: 1, Mode: fetch.Inline},
-		{Mode: fetch.Direct},
-		{MaxOpen: 1, Mode: fetch.Direct},
+		{Immediate: true},
+		{MaxOpen: 2, Immediate: true},
+		{Inline: true},
+		{MaxBatch: 1, MaxOpen: 1, Inline: true},
+		{Immediate: true, Inline: true},
+		{MaxOpen: 1, Immediate: true, Inline: true},
 	} {
 		a.sources = append(a.sources, fetch.New(fmt.Sprint("source ", i), load, o))
 	}
 	a.sources = append(a.sources, fetch.Shared(fetch.New("shared", load, fetch.SourceOptions{}), 1),
 		fetch.ByKey("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }, fetch.SourceOptions{}))
 	a.effect = fetch.NewEffect("effect", load, fetch.SourceOptions{MaxBatch: 2, MaxOpen: 1})
-	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
+	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Immediate: true, Inline: true})
 	a.memo = fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { return a.sources[k%len(a.sources)].Get(ctx, k) })
 	return a
 }

@@ -69,7 +69,7 @@ func TestAllSettled(t *testing.T) {
 
 // The second Get must not see the state of the first.
 func TestFresh(t *testing.T) {
-	for _, o := range []fetch.SourceOptions{{Fresh: true}, {Mode: fetch.Direct, Fresh: true}, {Mode: fetch.Immediate, Fresh: true}} {
+	for _, o := range []fetch.SourceOptions{{Fresh: true}, {Immediate: true, Inline: true, Fresh: true}, {Immediate: true, Fresh: true}} {
 		n := 0
 		src := fetch.New("fresh", func(_ context.Context, b *fetch.Batch[int, int]) error { n++; b.Set(1, n); return nil }, o)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -81,7 +81,7 @@ func TestFresh(t *testing.T) {
 			require.False(t, src.Prime(ctx, 1, 100))
 			a, b, err := fetch.Two(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 1) },
 				func(ctx context.Context) (int, error) { return src.Get(ctx, 1) })
-			if o.Mode == fetch.Batched {
+			if !o.Immediate {
 				require.Equal(t, [2]int{4, 4}, [2]int{a, b}, "those that wait at the same time share it")
 			}
 			r, _ := fetch.Of(ctx).Record()

@@ -272,7 +272,7 @@ func newWorld(p *program) *world {
 		v, err := p.answer(k)
 		return v, errors.Unwrap(err)
 	}, fetch.SourceOptions{MaxBatch: 3, MaxOpen: 2})
-	w.sources[2] = fetch.New("s2", load("s2"), fetch.SourceOptions{Mode: fetch.Inline})
+	w.sources[2] = fetch.New("s2", load("s2"), fetch.SourceOptions{Inline: true})
 	for i := range w.memos {
 		w.memos[i] = fetch.NewMemo(fmt.Sprint("m", i), func(ctx context.Context, x int) (int, error) {
 			return w.eval(ctx, p.memos[i], x)

@@ -88,7 +88,7 @@ const (
 // A round is a set of requests whose answers are handed out together. With Eager, each batch is a round.
 type round struct {
 	d        *driver
-	number   int                  // 0 for the only batch of an Immediate or Direct source
+	number   int                  // 0 for the only batch of an Immediate source
 	requests dlist.List[*request] // sorted in the order of the Gets
 	open     int                  // number of open batches
 	holds    bool                 // d sends nothing until the round is over

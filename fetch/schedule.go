@@ -17,11 +17,11 @@ import (
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
 //     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
-//  2. Otherwise the task suspends (call.wait). In mode Direct, the task first calls the source itself, as in step 7. joinLocked
+//  2. Otherwise the task suspends (call.wait). If the source is Immediate and Inline, the task first calls it itself, as in step 7. joinLocked
 //     adds the task's waiter to a request. Two Gets of a key share a request, so that no batch has a key twice. Effects share
 //     no requests.
 //  3. addLocked adds a new request to the pending reads of the task's driver, or to its pending writes if the request is an
-//     Effect. In the modes Immediate and Direct, the request gets its own batch and round and skips steps 4 to 6. armLocked
+//     Effect. If the source is Immediate, the request gets its own batch and round and skips steps 4 to 6. armLocked
 //     arms a quiet driver. A driver that is sending or busy is armed when it leaves that state. If a goroutine outside a Run
 //     joins a pending request of a Run, the request moves to the settled driver. The reason is that the Run's scheduler might
 //     not run until that goroutine continues.
@@ -51,7 +51,7 @@ import (
 //     removes its waiter from each of its requests (leaveLocked), and Get fails with the cancellation error. Other waiters
 //     still get their answers. A pending request without waiters is forgotten and never sent. A sent request stays in its
 //     batch, and later Gets can join it. If no request of a batch has waiters, the context of the call ends and the answers
-//     are dropped, except for a started Effect or Direct call.
+//     are dropped, except for a started Effect or direct call.
 //   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
 //     cancelled, except for started Effects. The Run returns when all of its batches are over (driver.close,
 //     end.go).
@@ -194,14 +194,14 @@ func (r *round) overLocked() {
 	r.d.armLocked()
 }
 
-// addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate or Direct, the
+// addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate, the
 // request is sent at once.
 func (d *driver) addLocked(q *request) {
 	if q.d != nil {
 		q.d.pendingLocked(q).Remove(&q.node)
 	}
 	// Step 3.
-	if q.d = d; q.t.opts.Mode >= Immediate {
+	if q.d = d; q.t.opts.Immediate {
 		if b := aloneLocked(q); b.started {
 			goroutine(b.runAll)
 		}

@@ -220,7 +220,7 @@ func TestGetThatComesWhileABatchIsBeingCancelled(t *testing.T) {
 }
 
 func TestCancellationMeetsTheAnswer(t *testing.T) {
-	src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})
+	src := newNumbers(fetch.SourceOptions{Inline: true})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		one, cancel := context.WithCancel(ctx)
 		err := fetch.Together(ctx, func(context.Context) error {
@@ -284,7 +284,7 @@ func TestAnErrorIsNeverDropped(t *testing.T) {
 		"BySlice": fetch.BySlice("s", func(_ context.Context, ks []int) ([]*int, error) { return make([]*int, len(ks)), down }, fetch.SourceOptions{}),
 		"New":     fetch.New("s", setAll, fetch.SourceOptions{}),
 		"Each":    fetch.ByKey("s", 1, func(context.Context, int) (*int, error) { return half, down }, fetch.SourceOptions{}),
-		"Inline":  fetch.New("s", setAll, fetch.SourceOptions{Mode: fetch.Inline}),
+		"Inline":  fetch.New("s", setAll, fetch.SourceOptions{Inline: true}),
 		"Shared":  fetch.Shared(fetch.New("s", setAll, fetch.SourceOptions{MaxBatch: 1}), 1),
 		"some": fetch.New("s", func(ctx context.Context, b *fetch.Batch[int, *int]) error {
 			b.Set(1, half)
@@ -716,7 +716,7 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 	src := fetch.ByMap("memory", func(_ context.Context, ks []int) (map[int]int, error) {
 		reads++
 		return map[int]int{ks[0]: ks[0]}, nil
-	}, fetch.SourceOptions{Mode: fetch.Inline})
+	}, fetch.SourceOptions{Inline: true})
 	effect := fetch.NewEffect("write", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		for _, k := range b.Keys() {
 			b.Set(k, reads)
@@ -1117,7 +1117,7 @@ func TestThree(t *testing.T) {
 
 func TestImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hasty, round := newNumbers(fetch.SourceOptions{Mode: fetch.Immediate}), fetchtest.New("round", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{})
+		hasty, round := newNumbers(fetch.SourceOptions{Immediate: true}), fetchtest.New("round", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{})
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			release := round.Pause()
 			return fetch.Together(ctx,
@@ -1140,7 +1140,7 @@ func TestASourceOfOneValue(t *testing.T) {
 		calls++
 		b.Set(struct{}{}, []int{calls})
 		return suspend.Sleep(ctx, 0)
-	}, fetch.SourceOptions{Mode: fetch.Direct})
+	}, fetch.SourceOptions{Immediate: true, Inline: true})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, make([]struct{}, 3), now.Get)
 		require.Equal(t, [][]int{{1}, {1}, {1}}, vs)

@@ -56,9 +56,6 @@ func (o *SourceOptions) check() {
 	if o.MaxBatch < 0 || o.MaxOpen < 0 {
 		panic("fetch: negative MaxBatch or MaxOpen")
 	}
-	if o.Mode > Direct {
-		panic("fetch: unknown Mode")
-	}
 }
 
 // New makes a source. load gets a batch of distinct keys, in the order of the requests, and answers each key with Set or Fail.
@@ -68,7 +65,7 @@ func (o *SourceOptions) check() {
 // halfway may leave half-read values. Only a key that load has Failed keeps its own error. To fail only some keys, load must
 // Fail these keys and return nil.
 //
-// load is called on a separate goroutine, where it may block, unless its Mode says otherwise. load's context has the values of
+// load is called on a separate goroutine, where it may block, unless the source is Inline. load's context has the values of
 // the session's context, not of a caller's context. This context is cancelled when the session ends, or when all waiters for
 // keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting
 // task, with the same value. load must not fetch: a Get with load's context returns ErrInSource.

@@ -26,7 +26,6 @@ var unused = map[string]string{
 	"adapters/netstack: Listener.Accept":   "as of a net.Listener",
 	"adapters/random: Scheduler.Seed":      "for tests of users",
 	"cancel: WithDeadline":                 "the form of package context",
-	"fetch: Batched":                       "the Mode of the zero SourceOptions",
 	"stage/otel: Register":                 "the way into the module",
 	"stage/prom: NewCollector":             "the way into the module",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
