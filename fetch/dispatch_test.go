@@ -284,7 +284,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 		b.Set(1, 2)
 		return nil
 	}, fetch.SourceOptions{})
-	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Eager: true})
 	var one, two error
 	v := 0
 	var all sync.WaitGroup

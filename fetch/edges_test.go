@@ -119,7 +119,7 @@ func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
 }
 
 func TestRunAfterClose(t *testing.T) {
-	for _, o := range []fetch.Options{{}, {Policy: fetch.Eager}} {
+	for _, o := range []fetch.Options{{}, {Eager: true}} {
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		s.Close()
 		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }, o), fetch.ErrEnded)

@@ -67,20 +67,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %v: %v", e.Source, e.Key
 // Unwrap returns the source's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Policy says when pending requests are sent.
-type Policy uint8
-
-const (
-	Rounds Policy = iota // requests are sent when no task is runnable and the previous round is over
-	Eager                // requests are sent when no task is runnable
-)
-
 // Options configure a Run or a session. The zero value is the default.
 type Options struct {
-	// Policy is Rounds or Eager. Rounds delivers all answers of a round together, in the order of the Gets. Eager delivers the
-	// answers of each batch when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
-	// Run and Open panic if the Policy is unknown.
-	Policy Policy
+	// Without Eager, requests are sent when no task is runnable and the previous round is over, and all answers of a round are delivered
+	// together, in the order of the Gets. With Eager, requests are sent when no task is runnable, and the answers of each batch are
+	// delivered when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
+	Eager bool
 
 	// On is the scheduler that runs the tasks of a Run, possibly in parallel. If On is nil, the tasks take turns on the calling
 	// goroutine, so that two runs of the same program behave identically.
@@ -166,12 +158,6 @@ type Stats struct {
 	Shared  int // Gets that used an existing request or answer
 	Dropped int // requests that were never sent because all waiters gave up
 	Errors  int // keys that failed
-}
-
-func (o *Options) check() {
-	if o.Policy > Eager {
-		panic("fetch: unknown Policy")
-	}
 }
 
 func (o *Options) ofSession() bool {

@@ -110,7 +110,7 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 
 // options returns random options for a Run inside a session.
 func (a *arsenal) options() fetch.Options {
-	return fetch.Options{Policy: fetch.Policy(a.r.IntN(2)), On: []suspend.Spawner{nil, suspend.Goroutines, a.pool}[a.r.IntN(3)]}
+	return fetch.Options{Eager: a.r.IntN(2) > 0, On: []suspend.Spawner{nil, suspend.Goroutines, a.pool}[a.r.IntN(3)]}
 }
 
 // call returns a single call of a source.
@@ -204,7 +204,7 @@ func (a *arsenal) run(t *testing.T) {
 		_ = fetch.Run(t.Context(), p, o)
 		return
 	}
-	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: o.Policy, Trace: o.Trace, Settle: a.r.IntN(3)})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Eager: o.Eager, Trace: o.Trace, Settle: a.r.IntN(3)})
 	o.Trace = false
 	var both sync.WaitGroup
 	both.Go(func() { _ = fetch.Run(ctx, p, o) })

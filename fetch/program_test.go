@@ -367,17 +367,17 @@ type way struct {
 }
 
 func ways(pool *workstealing.Pool) []way {
-	with := func(p fetch.Policy, on suspend.Spawner) func(context.Context, fetch.Options, func(context.Context) error) error {
+	with := func(eager bool, on suspend.Spawner) func(context.Context, fetch.Options, func(context.Context) error) error {
 		return func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
-			o.Policy, o.On = p, on
+			o.Eager, o.On = eager, on
 			return fetch.Run(ctx, body, o)
 		}
 	}
 	return []way{
-		{"ordered", true, with(fetch.Rounds, nil)},
-		{"ordered, eager", false, with(fetch.Eager, nil)},
-		{"counted, goroutines", true, with(fetch.Rounds, suspend.Goroutines)},
-		{"counted, pool", true, with(fetch.Rounds, pool)},
+		{"ordered", true, with(false, nil)},
+		{"ordered, eager", false, with(true, nil)},
+		{"counted, goroutines", true, with(false, suspend.Goroutines)},
+		{"counted, pool", true, with(false, pool)},
 		{"settled", false, func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
 			ctx, s := fetch.Open(ctx, o)
 			defer s.Close()

@@ -32,7 +32,7 @@ import (
 //     waiters late. It does so without the guard, because contexts are foreign code. A waiter whose context is done leaves; a
 //     context that panics counts as not done.
 //  6. sendLocked makes a batch for each source, or several batches if there are more than MaxBatch keys. Writes are sent only
-//     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
+//     if no read is pending, so that the reads see the state before the writes. Without Eager, the driver is busy now. With
 //     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
 //     in the queue of its table.
 //  7. batch.run calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go). A session
@@ -127,9 +127,9 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	d.waiters = 0
 	d.s.stats.Rounds++
 	r := &round{d: d, number: d.s.stats.Rounds}
-	// Here we have a choice. With Rounds, tasks that the answers make runnable find each other in the next round, so the batches
+	// Here we have a choice. Without Eager, tasks that the answers make runnable find each other in the next round, so the batches
 	// are large. With Eager, a chain of quick sources does not wait for a slow one, but the batches are smaller.
-	if r.requests.Append(list); d.policy == Rounds {
+	if r.requests.Append(list); !d.eager {
 		d.state, r.holds = busy, true
 	}
 	start = d.openAllLocked(r, r.batchesLocked())
@@ -156,7 +156,7 @@ func (d *driver) openAllLocked(r *round, batches *batch) (start *batch) {
 	last := &start
 	for b := batches; b != nil; b = b.then {
 		b.t.filling = nil
-		if d.policy == Eager {
+		if d.eager {
 			b.round = &round{d: d, number: r.number}
 			for _, q := range b.requests {
 				r.requests.Remove(&q.node)

@@ -528,7 +528,7 @@ func TestRunInATaskOfARun(t *testing.T) {
 
 	src = newNumbers(fetch.SourceOptions{})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
-		err := fetch.Together(ctx, library(fetch.Options{Policy: fetch.Eager}, 1), getter(src, 1), library(fetch.Options{On: suspend.Goroutines}, 2))
+		err := fetch.Together(ctx, library(fetch.Options{Eager: true}, 1), getter(src, 1), library(fetch.Options{On: suspend.Goroutines}, 2))
 		require.Equal(t, 2, fetch.Of(ctx).Stats().Keys, "one cache")
 		return err
 	}, fetch.Options{}))
@@ -723,7 +723,7 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 		}
 		return nil
 	}, fetch.SourceOptions{})
-	for _, policy := range []fetch.Policy{fetch.Rounds, fetch.Eager} {
+	for _, eager := range []bool{false, true} {
 		reads = 0
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 			_, before, err := fetch.Two(ctx, func(ctx context.Context) (int, error) {
@@ -736,7 +736,7 @@ func TestAnEffectWaitsForTheTasksOfAnInlineBatch(t *testing.T) {
 			}, func(ctx context.Context) (int, error) { return effect.Do(ctx, 1) })
 			require.Equal(t, 5, before, "all reads come before the effect")
 			return err
-		}, fetch.Options{Policy: policy}))
+		}, fetch.Options{Eager: eager}))
 	}
 }
 
@@ -821,7 +821,7 @@ func TestAnEffectGoesBesideAnOpenRead(t *testing.T) {
 			a, b, err := fetch.Two(ctx, getOf(src, 1), func(ctx context.Context) (int, error) { return effect.Do(ctx, 2) })
 			require.Equal(t, []int{1, 20}, []int{a, b})
 			return err
-		}, fetch.Options{Policy: fetch.Eager, On: on}))
+		}, fetch.Options{Eager: true, On: on}))
 	}
 }
 
@@ -1088,7 +1088,7 @@ func TestForgetOfAnOpenRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newNumbers(fetch.SourceOptions{})
 		release := src.Pause()
-		ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
+		ctx, s := fetch.Open(t.Context(), fetch.Options{Eager: true})
 		defer s.Close()
 		var all sync.WaitGroup
 		all.Go(func() { require.NoError(t, getter(src, 1)(ctx)) })

@@ -27,7 +27,6 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 	if body == nil {
 		panic("fetch: nil function")
 	}
-	o.check()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -48,10 +47,10 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 		panic("fetch: Run in a session that already exists, with options for a new one")
 	case s.hasEnded():
 		return ErrEnded
-	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != &s.settled:
+	case o.On == nil && !o.Eager && s.driverHere(f) != &s.settled:
 		return body(ctx)
 	}
-	d.s, d.policy, d.body = s, o.Policy, body
+	d.s, d.eager, d.body = s, o.Eager, body
 	d.frame.init(f, ctx, s, d)
 	defer d.close()
 	d.run(o.On)
@@ -112,7 +111,6 @@ func (d *driver) register(on suspend.Spawner) {
 //
 // The session lasts until Close is called. Batches inherit the values of ctx and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
-	o.check()
 	s := new(Session)
 	s.init(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
@@ -126,7 +124,7 @@ func (s *Session) init(ctx context.Context, o Options) {
 		panic("fetch: Settle and SettleWithin are both negative")
 	}
 	s.opts, s.ctx, s.tables = o, ctx, s.few[:0]
-	s.settled.s, s.settled.policy, s.settled.settled = s, o.Policy, true
+	s.settled.s, s.settled.eager, s.settled.settled = s, o.Eager, true
 	if o.Trace {
 		s.tracer = newTracer(frameOf(ctx))
 	}

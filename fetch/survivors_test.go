@@ -62,7 +62,7 @@ func TestSharedIsNotInline(t *testing.T) {
 				close(went)
 				return err
 			})
-	}, fetch.Options{Policy: fetch.Eager}))
+	}, fetch.Options{Eager: true}))
 }
 
 // A Recording that an editor or a formatter has indented is still valid.

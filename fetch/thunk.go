@@ -79,5 +79,5 @@ func (s *Session) force(l *thunk) {
 		}
 		l.force()
 		return nil
-	}, Options{Policy: s.opts.Policy})
+	}, Options{Eager: s.opts.Eager})
 }
