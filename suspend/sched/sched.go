@@ -90,18 +90,22 @@ type Switcher interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
-// A Thread is a suspend.Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Thread
-// belongs to the goroutine that parks it. Use NewThread, because the zero Thread is never unparked.
-type Thread struct{ permit chan struct{} }
+// NewThread returns a suspend.Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Task
+// belongs to the goroutine that parks it.
+func NewThread() interface {
+	Park()
+	Unpark()
+} {
+	return thread{make(chan struct{}, 1)}
+}
 
-// NewThread returns a Thread for one goroutine.
-func NewThread() Thread { return Thread{make(chan struct{}, 1)} }
+type thread struct{ permit chan struct{} }
 
 // Park waits for the permit.
-func (t Thread) Park() { <-t.permit }
+func (t thread) Park() { <-t.permit }
 
 // Unpark stores the permit.
-func (t Thread) Unpark() {
+func (t thread) Unpark() {
 	select {
 	case t.permit <- struct{}{}:
 	default:
