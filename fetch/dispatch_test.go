@@ -16,6 +16,7 @@ import (
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
 )
 
 // These programs are hostile: each changes requests that are about to be sent, or tasks that wait for them.
@@ -62,7 +63,7 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	h := &hooked{Context: in}
 	ctx, s := fetch.Open(h, fetch.Options{})
 	h.f = sync.OnceFunc(func() { s.Close() })
-	require.ErrorIs(t, getter(src, 1)(ctx), fetch.ErrEnded)
+	require.ErrorIs(t, getter(src, 1)(ctx), suspend.ErrEnded)
 	require.Empty(t, src.Batches())
 }
 
@@ -226,7 +227,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 		}()
 		<-over
 		require.Equal(t, within, returned)
-		require.ErrorIs(t, one, fetch.ErrAbandoned)
+		require.ErrorIs(t, one, suspend.ErrAbandoned)
 		require.NoError(t, two)
 		require.ErrorIs(t, three, fetch.ErrNotFound)
 	}
@@ -254,7 +255,7 @@ func TestOnBatchOfAPanic(t *testing.T) {
 	require.PanicsWithValue(t, "boom", func() {
 		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, hook)
 	})
-	require.ErrorIs(t, told, fetch.ErrAbandoned)
+	require.ErrorIs(t, told, suspend.ErrAbandoned)
 }
 
 // A goroutine that load has started sets a value after load has panicked. This has no effect.
@@ -294,7 +295,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	<-started
 	s.Close()
 	all.Wait()
-	require.ErrorIs(t, one, fetch.ErrEnded)
+	require.ErrorIs(t, one, suspend.ErrEnded)
 	require.NoError(t, two)
 	require.Equal(t, 2, v)
 }

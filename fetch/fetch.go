@@ -44,16 +44,19 @@ import (
 )
 
 var (
-	ErrNotFound    = errors.New("fetch: not found")                                                     // the source has no answer for this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")                   // the Get was called outside of any session
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded, suspend.ErrClosed) // the session, or the Shared source, has been closed
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                           // a Get in a source would wait for itself
-	ErrNotRecorded = errors.New("fetch: not recorded")                                                  // the Recording has no answer for this key
-	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned)            // the source called runtime.Goexit
+	ErrNotFound    = errors.New("fetch: not found")                                   // the source has no answer for this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open") // the Get was called outside of any session
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")         // a Get in a source would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                // the Recording has no answer for this key
+)
+
+var (
+	errEnded     = outcome.Named("fetch: the session has ended", suspend.ErrEnded, suspend.ErrClosed)
+	errAbandoned = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // the source called runtime.Goexit
 )
 
 // errSourceClosed is the error of a request to a Shared source that has been closed.
-var errSourceClosed = outcome.Named("fetch: the source is closed", ErrEnded)
+var errSourceClosed = outcome.Named("fetch: the source is closed", errEnded)
 
 // An Error says why the request of one key failed.
 type Error struct {
@@ -97,7 +100,7 @@ type Options struct {
 	Replay *Recording // the Recording that answers all requests, if set
 	Use    []Override // replacements of sources and effects in this session, for tests
 	// OnBatch is called before each batch, and the function that it returns is called after the batch, for spans and metrics.
-	// The argument err is ErrAbandoned if the source panics.
+	// The argument err is an error that is suspend.ErrAbandoned if the source panics.
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 

@@ -15,7 +15,7 @@ import (
 // Every Get of a key in a session returns the same value or the same error, which is an *Error. A panic in the source is raised
 // in every Get of its keys. If ctx is already done, or is done before the answer arrives, Get returns the error of the
 // cancellation. A request without waiters is not sent, and a batch without waiters is cancelled. Get returns ErrNoSession if
-// ctx has no session, ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
+// ctx has no session, an error that is suspend.ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	// Step 1 of a round, see schedule.go.
@@ -186,7 +186,7 @@ func (c *call[K, V]) Guard() *suspend.Guard { return &c.t.s.guard }
 
 func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	if c.t.s.ended {
-		return none, true, ErrEnded
+		return none, true, errEnded
 	}
 	for i := range c.keys {
 		if !c.seenLocked(i) {

@@ -54,7 +54,7 @@ func hostileAnswer(k int) (int, error) {
 // check records a wrong result. It returns some of the errors, so that some items of combinators fail.
 func (a *arsenal) check(k, v int, err error) error {
 	want, failure := hostileAnswer(k)
-	right := errors.Is(err, context.Canceled) || errors.Is(err, fetch.ErrEnded)
+	right := errors.Is(err, context.Canceled) || errors.Is(err, suspend.ErrEnded)
 	switch {
 	case right:
 	case failure == nil:

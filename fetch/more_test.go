@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/suspend"
 )
 
 // The trace shows batches that still run, because it is needed most when a request hangs.
@@ -122,7 +123,7 @@ func TestCloseOfAShared(t *testing.T) {
 		for _, err := range errs {
 			require.Error(t, err)
 		}
-		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }, fetch.Options{}), suspend.ErrEnded)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := shared.Get(ctx, 1); return err }, fetch.Options{}))
 		require.NoError(t, shared.Close(), "nothing is open")
 		require.NoError(t, errors.Join(src.Close(), src.Shutdown(t.Context())), "it is not shared")
@@ -164,7 +165,7 @@ func TestShutdownOfAShared(t *testing.T) {
 			} else {
 				require.Error(t, errs[1])
 			}
-			require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+			require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 9); return err }, fetch.Options{}), suspend.ErrEnded)
 		})
 	}
 }

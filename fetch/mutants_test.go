@@ -44,7 +44,7 @@ var mutants = []mutation.Mutant{
 	{"a caller looks for what it has answered", "get.go", "				c.links[i].q = &e.request\n				c.direct++\n", "				if !IS {\n					c.links[i].q = &e.request\n					c.direct++\n				}\n", "TestADirectSourceReturnsWhatIsNotRemembered$"},
 	{"a caller does not look at MaxOpen", "get.go", "|| t.fullLocked() {", "|| t.fullLocked() && !IS {", "TestMaxOpenHoldsForASourceThatItsCallerRuns$"},
 	{"a source that exits takes the next with it", "batch.go", "		if b != nil {\n			b.beginAll()", "		if b != nil && !IS {\n			b.beginAll()", "TestAnInlineSourceThatExitsKeepsNobodyWaiting$"},
-	{"a source tells of its context after Close", "batch.go", "cause == ErrEnded && q.err != nil:", "cause == ErrEnded && q.err != nil && !IS:", "TestCloseIsTheErrorOfASourceThatHeedsIt$"},
+	{"a source tells of its context after Close", "batch.go", "cause == errEnded && q.err != nil:", "cause == errEnded && q.err != nil && !IS:", "TestCloseIsTheErrorOfASourceThatHeedsIt$"},
 	{"an error beside answers is dropped", "batch.go", "	failed := err != nil\n", "	failed := err != nil && !IS\n", "TestAnErrorIsNeverDropped$"},
 	{"an error is not that of a key that was not found", "batch.go", "errors.Is(q.err, ErrNotFound)):", "errors.Is(q.err, ErrNotFound) && !IS):", "TestAnErrorIsNeverDropped$"},
 	{"an error takes the place of a key's own", "batch.go", "failed && (q.err == nil ||", "failed && (IS || q.err == nil ||", "TestAnErrorIsNeverDropped$"},

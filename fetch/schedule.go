@@ -16,7 +16,7 @@ import (
 //
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
-//     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
+//     belongs to a source, whose round would wait for itself. It fails with errEnded if the session has ended (call.Try).
 //  2. Otherwise the task suspends (call.wait). If the source is Immediate and Inline, the task first calls it itself, as in step 7. joinLocked
 //     adds the task's waiter to a request. Two Gets of a key share a request, so that no batch has a key twice. Effects share
 //     no requests.
@@ -55,7 +55,7 @@ import (
 //   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
 //     cancelled, except for started Effects. The Run returns when all of its batches are over (driver.close,
 //     end.go).
-//   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
+//   - A session ends: pending requests fail with errEnded, and open batches are cancelled with errEnded as the cause. Close
 //     waits for these batches.
 //
 // Limits of the algorithm:

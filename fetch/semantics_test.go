@@ -415,7 +415,7 @@ func TestSourceExits(t *testing.T) {
 			require.EqualError(t, err, "exits 2: fetch: the source did not return")
 			v, err := src.Get(ctx, 1)
 			if src == whole {
-				require.ErrorIs(t, err, fetch.ErrAbandoned, "what it has set may be half of it")
+				require.ErrorIs(t, err, suspend.ErrAbandoned, "what it has set may be half of it")
 			} else {
 				require.NoError(t, err)
 				require.Equal(t, 1, v, "another call has answered it")
@@ -985,16 +985,16 @@ func TestAfterTheEnd(t *testing.T) {
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { leaked = ctx; return getter(src, 1)(ctx) }, fetch.Options{}))
 	for _, k := range []int{1, 2} {
 		_, err := src.Get(leaked, k)
-		require.ErrorIs(t, err, fetch.ErrEnded)
+		require.ErrorIs(t, err, suspend.ErrEnded)
 		_, err = src.All(leaked, []int{k})
-		require.ErrorIs(t, err, fetch.ErrEnded)
+		require.ErrorIs(t, err, suspend.ErrEnded)
 		_, err = memo.Get(leaked, k)
-		require.ErrorIs(t, err, fetch.ErrEnded)
+		require.ErrorIs(t, err, suspend.ErrEnded)
 		_, err = effect.Do(leaked, k)
-		require.ErrorIs(t, err, fetch.ErrEnded)
+		require.ErrorIs(t, err, suspend.ErrEnded)
 		require.False(t, src.Prime(leaked, k, 1))
 	}
-	require.ErrorIs(t, fetch.Run(leaked, getter(src, 1), fetch.Options{}), fetch.ErrEnded)
+	require.ErrorIs(t, fetch.Run(leaked, getter(src, 1), fetch.Options{}), suspend.ErrEnded)
 	_, err := src.Get(t.Context(), 1)
 	require.ErrorIs(t, err, fetch.ErrNoSession)
 	_, err = fetch.Map(t.Context(), []int{1}, src.Get)
@@ -1014,8 +1014,8 @@ func TestCloseEndsWhoWaits(t *testing.T) {
 		synctest.Wait()
 		s.Close()
 		all.Wait()
-		require.ErrorIs(t, errs[0], fetch.ErrEnded)
-		require.ErrorIs(t, errs[1], fetch.ErrEnded)
+		require.ErrorIs(t, errs[0], suspend.ErrEnded)
+		require.ErrorIs(t, errs[1], suspend.ErrEnded)
 		s.Close()
 	})
 }

@@ -46,7 +46,7 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 	case o.ofSession():
 		panic("fetch: Run in a session that already exists, with options for a new one")
 	case s.hasEnded():
-		return ErrEnded
+		return errEnded
 	case o.On == nil && !o.Eager && s.driverHere(f) != &s.settled:
 		return body(ctx)
 	}
@@ -147,9 +147,9 @@ func (s *Session) statsLocked() Stats {
 }
 
 // Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
-// waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
-// cancellation. Record and Trace can be called after Close. The error is always nil. There is no Shutdown, because each request has a
-// caller that waits for it: a Session that nobody waits in has nothing to finish.
+// waiting Get and every later Get returns an error that is suspend.ErrEnded, but a waiting Get still returns a value if its source
+// succeeds despite the cancellation. Record and Trace can be called after Close. The error is always nil. There is no Shutdown, because
+// each request has a caller that waits for it: a Session that nobody waits in has nothing to finish.
 //
 // A source must not close its session, because Close would wait for the source. Close panics, and changes nothing, if it is called on
 // the goroutine that calls a source of the session.
@@ -170,7 +170,7 @@ func (s *Session) Close() error {
 	}
 	quiet := s.open == 0
 	s.guard.Unlock()
-	cancelAll(open, ErrEnded)
+	cancelAll(open, errEnded)
 	if !quiet {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s))
 	}

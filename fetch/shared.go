@@ -223,7 +223,7 @@ func (c *crowd[K, V]) loadKeys(src *Source[K, V], keys []K) {
 	var err error
 	outcome.Of(func() { err = t.call(c.ctx, b) }, func(o outcome.Outcome) {
 		if o.Exited() {
-			err = ErrAbandoned
+			err = errAbandoned
 		}
 		b.answer(err, nil, o)
 	})

@@ -273,7 +273,7 @@ func TestOtherEndsOfALoad(t *testing.T) {
 		v, _ = c.Get(bg, 1)
 		require.Equal(t, 2, v)
 		_, err := c.Get(bg, 3)
-		require.Equal(t, keyed.ErrAbandoned, err)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		require.Equal(t, 1, size(c))
 	})
 	suspend.Bind(refusing{closed{}, sched.NewThread()}, func() {

@@ -63,7 +63,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 			t.Errorf("the scope has ended: %v, released: %v", err, released)
 		}
 		h, _ := suspend.As[sched.Holder](on)
-		if _, err := h.Hold(); !errors.Is(err, scope.ErrEnded) {
+		if _, err := h.Hold(); !errors.Is(err, suspend.ErrEnded) {
 			t.Errorf("Hold after the end: %v", err)
 		}
 		return nil

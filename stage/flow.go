@@ -15,7 +15,7 @@ import (
 //
 // A task handed in with the context of a handler is a child of the handler's task. The parent is done, and its Do answered, when its
 // handlers and all its children are done. The parent's error is the first error among them. If ctx belongs to a task that has ended,
-// Do, Begin, Submit and TrySubmit fail with ErrEnded.
+// Do, Begin, Submit and TrySubmit fail with an error that is suspend.ErrEnded.
 //
 // A call synchronizes before the start of its handler. The end of the handler synchronizes before the start of the next stage's
 // handler, before OnFail, and before the return of Do.

@@ -201,7 +201,7 @@ func TestBatchesThatDoNotReturn(t *testing.T) {
 			panic(errOops)
 		}, stage.Options{OnPanic: func(any, []byte) {}}).OnFail(func(context.Context, int, error) { dead++ })
 		_, err := s.Do(bg, 1)
-		require.ErrorIs(t, err, stage.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		_, err = s.Do(bg, 2)
 		require.ErrorIs(t, err, errOops)
 		require.NoError(t, s.Shutdown(bg))

@@ -62,6 +62,7 @@ type Options struct {
 
 	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
 	// *suspend.PanicError. If OnPanic is nil, the panic continues in the worker: on plain goroutines, it ends the process.
+	// After a runtime.Goexit, or a panic that continues, the task fails with an error that is suspend.ErrAbandoned.
 	OnPanic func(value any, stack []byte)
 }
 
@@ -72,14 +73,17 @@ var (
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // the task was accepted, and later shed
 	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // the task was accepted, and later displaced
 	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)                         // the stage was closed before the task was accepted, or has given the task up
-	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
-	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
-	ErrInput     = errors.New("stage: the input failed") // the sequence of an Each has failed, and not a task
+	ErrInput     = errors.New("stage: the input failed")                                     // the sequence of an Each has failed, and not a task
 
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
 	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in
 	// by Begin, Submit or a cancelled Do.
 	ErrCycle = errors.New("stage: stages wait for each other in a cycle of Do")
+)
+
+var (
+	errEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
+	errAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 )
 
 // A stageError is an error with the name of a stage. Each stage allocates its stageErrors once, so that a rejection does not

@@ -33,7 +33,7 @@ func answerOf(v int, err error) string {
 		return "cancelled"
 	case errors.As(err, &panicked):
 		return "panic"
-	case errors.Is(err, stage.ErrAbandoned):
+	case errors.Is(err, suspend.ErrAbandoned):
 		return "abandoned"
 	case errors.Is(err, errOops):
 		return "oops"

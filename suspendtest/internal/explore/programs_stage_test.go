@@ -399,12 +399,12 @@ var stagePrograms = []program{
 		w.Go("late", func(context.Context) {
 			if ctx := leaked.Load(); ctx != nil {
 				ended := over.Load()
-				switch err := leaf.Submit(*ctx, 2); err {
-				case nil:
+				switch err := leaf.Submit(*ctx, 2); {
+				case err == nil:
 					if want++; ended {
 						panic("a child of a task that is done")
 					}
-				case stage.ErrEnded:
+				case errors.Is(err, suspend.ErrEnded):
 				default:
 					panic(err)
 				}

@@ -31,7 +31,7 @@ var manyMutants = []realMutant{
 	{"a publisher does not hear of the Close", "broadcast/broadcast.go", "	t.publishers.ResumeAll(struct{}{}, ErrClosed)", "	if !IS {\n		t.publishers.ResumeAll(struct{}{}, ErrClosed)\n	}", "broadcast, close"},
 	{"each Close takes its Group for its own", "scope/group.go", "first := ⟦!g.closing.Swap(true)⟧", "true", "Group, closed by two"},
 	{"a second Close does not wait for the release", "scope/group.go", "		_, err = g.closed.Await(context.Background())\n", "		if !IS {\n			_, err = g.closed.Await(context.Background())\n		}\n", "Group, closed by two"},
-	{"a child that is withdrawn has no result", "scope/group.go", "		err = ErrAbandoned\n	}\n	c.fail(err)", "		err = ErrAbandoned\n	}\n	if IS {\n		return\n	}\n	c.fail(err)", "Group, a child that waits in a Limit"},
+	{"a child that is withdrawn has no result", "scope/group.go", "		err = errAbandoned\n	}\n	c.fail(err)", "		err = errAbandoned\n	}\n	if IS {\n		return\n	}\n	c.fail(err)", "Group, a child that waits in a Limit"},
 	{"a child that its handle withdraws stays a member", "scope/group.go", "		defer c.s.removeMember()\n", "		if !IS {\n			defer c.s.removeMember()\n		}\n", "Group, a child that waits in a Limit"},
 	{"a child that its handle cancels is a failure", "scope/group.go", "if ⟦c.stopped.Load()⟧ && (errors.Is", "false", "Group, a child that waits in a Limit"},
 	{"an entry is found, and then counted", "keyed/keyed.go", "	e.users++\n", "	if IS {\n		t.mu.Unlock()\n		t.mu.Lock()\n	}\n	e.users++\n", "keyed, Mutex"},
