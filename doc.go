@@ -57,7 +57,7 @@
 //   - [github.com/braidgo/braid/fetch/fetchtest]: helps to test code that uses package fetch
 //   - [github.com/braidgo/braid/stm]: software transactional memory: a transaction reads and writes variables, and takes effect atomically
 //     or not at all
-//   - [github.com/braidgo/braid/stm/collections]: transactional collections: a Map, a Queue, a Slot and a Counter
+//   - [github.com/braidgo/braid/stm/collections]: transactional collections: a Map, a Queue and a Slot
 //   - [github.com/braidgo/braid/actor]: actors that can receive and react, after Haller and Odersky ("Actors that unify threads and
 //     events", 2007), on any scheduler
 //   - [github.com/braidgo/braid/actor/natsactor]: connects actors in different processes through NATS (a separate module)

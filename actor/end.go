@@ -3,9 +3,8 @@ package actor
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/braidgo/braid/promise"
+	"github.com/braidgo/braid/internal/outcome"
 	"github.com/braidgo/braid/suspend"
 )
 
@@ -65,7 +64,7 @@ func (l *life) joinFamily(ctx context.Context) {
 	p.guard.Unlock()
 }
 
-var errGoexit = fmt.Errorf("actor: ended by runtime.Goexit: %w", promise.ErrAbandoned)
+var errGoexit = outcome.Named("actor: ended by runtime.Goexit", suspend.ErrAbandoned)
 
 // finish ends the actor, in the actor's last task. If a function that was registered with OnEnd panics, the deferred call of
 // afterTask calls the remaining functions and ends the actor with the panic.

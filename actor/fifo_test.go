@@ -80,7 +80,7 @@ var (
 				return self.React(func(int) error { runtime.Goexit(); return nil })
 			}), actor.Options[int]{})
 			require.NoError(t, ref.Send(1))
-			require.ErrorIs(t, ref.Wait(bg), promise.ErrAbandoned)
+			require.ErrorIs(t, ref.Wait(bg), suspend.ErrAbandoned)
 			require.Equal(t, 1, lives)
 		}},
 		{"A message of a Watch takes no room", func(t *testing.T, s *fifo.Scheduler) {

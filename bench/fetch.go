@@ -277,7 +277,7 @@ func (q *webRequest) render(ctx context.Context) error {
 // has only one key then.
 func webLatencies(requests int, sequential, rewritten bool) (all []float64, calls, rounds int) {
 	r := rand.New(rand.NewPCG(1, 2)) // the requests are the same each time
-	o := fetch.SourceOptions{Mode: fetch.Inline}
+	o := fetch.SourceOptions{Inline: true}
 	if sequential {
 		o.MaxBatch = 1
 	}

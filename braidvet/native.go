@@ -80,7 +80,7 @@ func runsOn(pass *analysis.Pass, call *ast.CallExpr) string {
 	if f == nil || f.Pkg() == nil || !inBraid(f.Pkg().Path()) {
 		return ""
 	}
-	if n := named(f); n == "adapters/fifo.Run" || n == "adapters/random.Run" {
+	if named(f) == "adapters/fifo.Run" {
 		return f.Pkg().Name() + ".Scheduler"
 	}
 	on := func(t types.Type) string {

@@ -72,7 +72,6 @@ func TestPolicies(t *testing.T) {
 		}
 		require.NoError(t, topic.Close())
 		require.Equal(t, []int{3, 4}, collect(t, oldest, bg, nil))
-		require.EqualValues(t, 3, oldest.Missed())
 		require.Equal(t, []int{0, 1}, collect(t, slow, bg, broadcast.ErrSlow))
 		closed, stop := context.WithCancelCause(bg)
 		stop(broadcast.ErrClosed)

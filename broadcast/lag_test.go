@@ -44,7 +44,6 @@ func TestLag(t *testing.T) {
 			require.ErrorIs(t, err, cancelled.Err())
 			misses(3) // the cancelled call has not consumed the report
 			gets(3, 4)
-			require.EqualValues(t, 3, sub.Missed())
 			publish(5, 6)
 			gets(5)
 			publish(7)
@@ -54,13 +53,10 @@ func TestLag(t *testing.T) {
 			publish(11) // drops 9
 			misses(1)
 			gets(10, 11)
-			require.EqualValues(t, 5, sub.Missed())
 		})
 		schedtest.Run(t, s, func() { gets(12) }, func() { publish(12) })
 		schedtest.Run(t, s, func() {
-			for sub.Missed() == 5 {
-				publish(20)
-			}
+			publish(20, 20, 20)
 			c := suspend.CaseOf(sub.RecvOp())
 			_, err := suspend.Select(bg, c)
 			require.NoError(t, err)

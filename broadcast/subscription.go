@@ -44,7 +44,6 @@ type Subscription[T any] struct {
 	ring      []T
 	first     int
 	stored    int
-	missed    uint64
 	gap       uint64 // the number of values dropped since the last LaggedError, under the policy Lag
 	err       error  // the reason why no more values are added, or nil
 	closed    bool   // Close was called
@@ -103,13 +102,6 @@ func (s *Subscription[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Missed returns the number of values that s has dropped under the policy DropOldest or Lag.
-func (s *Subscription[T]) Missed() uint64 {
-	s.topic.guard.Lock()
-	defer s.topic.guard.Unlock()
-	return s.missed
-}
-
 // Close ends the subscription. It drops the values in the buffer, and waiting receivers get ErrClosed. Publishers no longer wait for s. A
 // second Close changes nothing and returns ErrClosed. Close never suspends.
 func (s *Subscription[T]) Close() error {
@@ -154,7 +146,6 @@ func (s *Subscription[T]) giveLocked(v T) {
 			return
 		}
 		s.takeLocked()
-		s.missed++
 		if s.policy == Lag {
 			s.gap++
 		}

@@ -74,7 +74,7 @@ func (b *batch) beginAll() {
 	}()
 	for b != nil {
 		first := b
-		if b = b.then; first.t.opts.Mode == Inline && first.d.group == nil && !preempt.Explored() {
+		if b = b.then; first.t.opts.Inline && !first.t.opts.Immediate && first.d.group == nil && !preempt.Explored() {
 			suspend.Bind(nil, first.runAll)
 		} else {
 			goroutine(first.runAll)
@@ -88,7 +88,7 @@ func (b *batch) runAll() {
 	for b != nil {
 		b.callSource()
 		next := b.finish()
-		if next != nil && next.d != b.d && next.t.opts.Mode == Inline { // its Goexit must not end the caller of another Run
+		if next != nil && next.d != b.d && next.t.opts.Inline && !next.t.opts.Immediate { // its Goexit must not end the caller of another Run
 			goroutine(next.runAll)
 			return
 		}
@@ -114,7 +114,7 @@ func (b *batch) callSource() {
 	}
 	s.guard.Unlock()
 	if ended {
-		b.ctx.Cancel(ErrEnded)
+		b.ctx.Cancel(errEnded)
 	}
 	if b.called {
 		b.frame = frame{Context: &b.ctx.Context, s: s, inSource: true}
@@ -132,7 +132,7 @@ func (b *batch) load() {
 			how = outcome.Recovered(recover())
 		}
 		if how.Exited() {
-			err = ErrAbandoned
+			err = errAbandoned
 			defer goroutine(func() { b.finish().runAll() }) // this goroutine is exiting
 		}
 		b.conclude(err, how)
@@ -149,7 +149,7 @@ func (b *batch) load() {
 // handled like a panic in the source.
 func (b *batch) hooked() error {
 	ctx, over := b.t.s.opts.OnBatch(&b.frame, BatchInfo{Source: b.t.name, Keys: len(b.requests), Round: b.round.number})
-	err := ErrAbandoned // the error if the source panics or exits
+	err := errAbandoned // the error if the source panics or exits
 	if over != nil {
 		defer func() { over(err) }()
 	}
@@ -179,8 +179,8 @@ func (b *batch) conclude(err error, how outcome.Outcome) {
 //   - ErrNotFound: the source returned nil and did not answer this key.
 //   - An error that load returns is the answer to every key, except keys that load Failed with an error other than ErrNotFound.
 //   - A panic in load is raised in every Get of the batch, even for keys that were Set.
-//   - ErrAbandoned: load called runtime.Goexit.
-//   - If the call's context has ended, its cause replaces the returned error and ErrNotFound. The ErrEnded of a Close replaces every error.
+//   - errAbandoned: load called runtime.Goexit.
+//   - If the call's context has ended, its cause replaces the returned error and ErrNotFound. The errEnded of a Close replaces every error.
 //
 // Every error is wrapped in an *Error; a panic is not. cause is context.Cause of the call's context, or nil if the context has not ended.
 func (b *batch) answer(err, cause error, how outcome.Outcome) {
@@ -203,7 +203,7 @@ func (b *batch) answer(err, cause error, how outcome.Outcome) {
 			q.err = err
 		case failed && (q.err == nil || errors.Is(q.err, ErrNotFound)): // load may have read only half of the value
 			q.err = err
-		case cause == ErrEnded && q.err != nil: // q.err is usually the context's error
+		case cause == errEnded && q.err != nil: // q.err is usually the context's error
 			q.err = err
 		}
 	}

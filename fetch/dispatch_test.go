@@ -16,6 +16,7 @@ import (
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/internal/testrig/schedtest"
+	"github.com/braidgo/braid/suspend"
 )
 
 // These programs are hostile: each changes requests that are about to be sent, or tasks that wait for them.
@@ -62,7 +63,7 @@ func TestCloseReachesARequestThatIsBeingSent(t *testing.T) {
 	h := &hooked{Context: in}
 	ctx, s := fetch.Open(h, fetch.Options{})
 	h.f = sync.OnceFunc(func() { s.Close() })
-	require.ErrorIs(t, getter(src, 1)(ctx), fetch.ErrEnded)
+	require.ErrorIs(t, getter(src, 1)(ctx), suspend.ErrEnded)
 	require.Empty(t, src.Batches())
 }
 
@@ -140,7 +141,7 @@ func TestADirectSourceReturnsWhatIsNotRemembered(t *testing.T) {
 			calls++
 			_, err := f(ctx, cancel)
 			return err
-		}, fetch.SourceOptions{Mode: fetch.Direct})
+		}, fetch.SourceOptions{Immediate: true, Inline: true})
 		require.NoError(t, fetch.Run(parent, func(ctx context.Context) error {
 			own := context.WithoutCancel(ctx)
 			_, err := once.Get(own, 1)
@@ -161,7 +162,7 @@ func TestDoOfAnEffectThatItsCallerRuns(t *testing.T) {
 	e := fetch.NewEffect("effect", func(_ context.Context, b *fetch.Batch[int, int]) error {
 		b.Set(b.Keys()[0], 2*b.Keys()[0])
 		return nil
-	}, fetch.SourceOptions{Mode: fetch.Direct})
+	}, fetch.SourceOptions{Immediate: true, Inline: true})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		vs, err := fetch.Map(ctx, []int{1, 2, 1}, e.Do)
 		require.Equal(t, []int{2, 4, 2}, vs)
@@ -182,7 +183,7 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 2*b.Keys()[0])
 			return nil
-		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
+		}, fetch.SourceOptions{MaxOpen: 1, Immediate: true, Inline: true})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		var all sync.WaitGroup
 		var vs [5]int
@@ -203,8 +204,8 @@ func TestMaxOpenHoldsForASourceThatItsCallerRuns(t *testing.T) {
 func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	for _, within := range []bool{false, true} {
-		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Mode: fetch.Inline})
-		other, effect := newNumbers(fetch.SourceOptions{Mode: fetch.Inline}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
+		src := fetch.New("exits", func(context.Context, *fetch.Batch[int, int]) error { runtime.Goexit(); return nil }, fetch.SourceOptions{Inline: true})
+		other, effect := newNumbers(fetch.SourceOptions{Inline: true}), fetch.NewEffect("effect", func(context.Context, *fetch.Batch[int, int]) error { return nil }, fetch.SourceOptions{})
 		var one, two, three error
 		body := func(ctx context.Context) error {
 			return fetch.Together(ctx,
@@ -226,7 +227,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 		}()
 		<-over
 		require.Equal(t, within, returned)
-		require.ErrorIs(t, one, fetch.ErrAbandoned)
+		require.ErrorIs(t, one, suspend.ErrAbandoned)
 		require.NoError(t, two)
 		require.ErrorIs(t, three, fetch.ErrNotFound)
 	}
@@ -235,7 +236,7 @@ func TestAnInlineSourceThatExitsKeepsNobodyWaiting(t *testing.T) {
 // A panic of the function that OnBatch returns counts as a panic of the source, like a panic of OnBatch itself.
 func TestAPanicOfOnBatchIsRaisedInTheWaiters(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, o := range []fetch.SourceOptions{{}, {Mode: fetch.Inline}} {
+	for _, o := range []fetch.SourceOptions{{}, {Inline: true}} {
 		src := newNumbers(o)
 		hook := fetch.Options{OnBatch: func(ctx context.Context, _ fetch.BatchInfo) (context.Context, func(error)) {
 			return ctx, func(error) { panic("after") }
@@ -254,7 +255,7 @@ func TestOnBatchOfAPanic(t *testing.T) {
 	require.PanicsWithValue(t, "boom", func() {
 		_ = fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err }, hook)
 	})
-	require.ErrorIs(t, told, fetch.ErrAbandoned)
+	require.ErrorIs(t, told, suspend.ErrAbandoned)
 }
 
 // A goroutine that load has started sets a value after load has panicked. This has no effect.
@@ -284,7 +285,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 		b.Set(1, 2)
 		return nil
 	}, fetch.SourceOptions{})
-	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Eager: true})
 	var one, two error
 	v := 0
 	var all sync.WaitGroup
@@ -294,7 +295,7 @@ func TestCloseIsTheErrorOfASourceThatHeedsIt(t *testing.T) {
 	<-started
 	s.Close()
 	all.Wait()
-	require.ErrorIs(t, one, fetch.ErrEnded)
+	require.ErrorIs(t, one, suspend.ErrEnded)
 	require.NoError(t, two)
 	require.Equal(t, 2, v)
 }
@@ -308,7 +309,7 @@ func TestAnEffectInTheQueueIsDropped(t *testing.T) {
 			<-release
 			b.Set(b.Keys()[0], 1)
 			return nil
-		}, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Immediate})
+		}, fetch.SourceOptions{MaxOpen: 1, Immediate: true})
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		two, cancel := context.WithCancel(ctx)
 		var errs [2]error

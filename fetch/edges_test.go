@@ -10,6 +10,7 @@ import (
 
 	"github.com/braidgo/braid/fetch"
 	"github.com/braidgo/braid/fetch/fetchtest"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A replay finds an Effect by its number. An Effect that is not remembered is not in the recording.
@@ -119,10 +120,10 @@ func TestAllOfAKeyThatCannotBeHashed(t *testing.T) {
 }
 
 func TestRunAfterClose(t *testing.T) {
-	for _, o := range []fetch.Options{{}, {Policy: fetch.Eager}} {
+	for _, o := range []fetch.Options{{}, {Eager: true}} {
 		ctx, s := fetch.Open(t.Context(), fetch.Options{})
 		s.Close()
-		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }, o), fetch.ErrEnded)
+		require.ErrorIs(t, fetch.Run(ctx, func(context.Context) error { t.Error("it runs"); return nil }, o), suspend.ErrEnded)
 	}
 }
 

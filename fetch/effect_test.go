@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/suspend"
 )
 
 // Effects with the same key get their own results, in order.
@@ -64,5 +65,5 @@ func TestReplayedEffectAfterTheEnd(t *testing.T) {
 	ctx, s := fetch.Open(t.Context(), fetch.Options{Replay: r})
 	s.Close()
 	_, err := e.Do(ctx, 1)
-	require.ErrorIs(t, err, fetch.ErrEnded)
+	require.ErrorIs(t, err, suspend.ErrEnded)
 }

@@ -43,7 +43,7 @@ func (d *driver) releaseLocked() {
 				continue
 			}
 			list.Pop()
-			q.state, q.err = gone, ErrEnded
+			q.state, q.err = gone, errEnded
 			q.resumeLocked(false)
 		}
 	}

@@ -86,7 +86,7 @@ func ExampleTogether() {
 	settings := fetch.ByMap("settings", func(_ context.Context, names []string) (map[string]string, error) {
 		fmt.Println("look up", names)
 		return map[string]string{"colour": "blue"}, nil
-	}, fetch.SourceOptions{Mode: fetch.Direct})
+	}, fetch.SourceOptions{Immediate: true, Inline: true})
 	show := func(ctx context.Context) error {
 		colour, err := settings.Get(ctx, "colour")
 		fmt.Println(colour)

@@ -44,16 +44,19 @@ import (
 )
 
 var (
-	ErrNotFound    = errors.New("fetch: not found")                                                     // the source has no answer for this key
-	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open")                   // the Get was called outside of any session
-	ErrEnded       = outcome.Named("fetch: the session has ended", suspend.ErrEnded, suspend.ErrClosed) // the session, or the Shared source, has been closed
-	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")                           // a Get in a source would wait for itself
-	ErrNotRecorded = errors.New("fetch: not recorded")                                                  // the Recording has no answer for this key
-	ErrAbandoned   = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned)            // the source called runtime.Goexit
+	ErrNotFound    = errors.New("fetch: not found")                                   // the source has no answer for this key
+	ErrNoSession   = errors.New("fetch: the context has no session: use Run or Open") // the Get was called outside of any session
+	ErrInSource    = errors.New("fetch: a source must not fetch: use a Memo")         // a Get in a source would wait for itself
+	ErrNotRecorded = errors.New("fetch: not recorded")                                // the Recording has no answer for this key
+)
+
+var (
+	errEnded     = outcome.Named("fetch: the session has ended", suspend.ErrEnded, suspend.ErrClosed)
+	errAbandoned = outcome.Named("fetch: the source did not return", suspend.ErrAbandoned) // the source called runtime.Goexit
 )
 
 // errSourceClosed is the error of a request to a Shared source that has been closed.
-var errSourceClosed = outcome.Named("fetch: the source is closed", ErrEnded)
+var errSourceClosed = outcome.Named("fetch: the source is closed", errEnded)
 
 // An Error says why the request of one key failed.
 type Error struct {
@@ -67,20 +70,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %v: %v", e.Source, e.Key
 // Unwrap returns the source's own error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Policy says when pending requests are sent.
-type Policy uint8
-
-const (
-	Rounds Policy = iota // requests are sent when no task is runnable and the previous round is over
-	Eager                // requests are sent when no task is runnable
-)
-
 // Options configure a Run or a session. The zero value is the default.
 type Options struct {
-	// Policy is Rounds or Eager. Rounds delivers all answers of a round together, in the order of the Gets. Eager delivers the
-	// answers of each batch when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
-	// Run and Open panic if the Policy is unknown.
-	Policy Policy
+	// Without Eager, requests are sent when no task is runnable and the previous round is over, and all answers of a round are delivered
+	// together, in the order of the Gets. With Eager, requests are sent when no task is runnable, and the answers of each batch are
+	// delivered when the batch returns: fewer tasks wait for a slow source, but there are more and smaller batches.
+	Eager bool
 
 	// On is the scheduler that runs the tasks of a Run, possibly in parallel. If On is nil, the tasks take turns on the calling
 	// goroutine, so that two runs of the same program behave identically.
@@ -105,32 +100,27 @@ type Options struct {
 	Replay *Recording // the Recording that answers all requests, if set
 	Use    []Override // replacements of sources and effects in this session, for tests
 	// OnBatch is called before each batch, and the function that it returns is called after the batch, for spans and metrics.
-	// The argument err is ErrAbandoned if the source panics.
+	// The argument err is an error that is suspend.ErrAbandoned if the source panics.
 	OnBatch func(ctx context.Context, b BatchInfo) (context.Context, func(err error))
 }
 
 // SourceOptions configure a source. The zero value is the default.
 type SourceOptions struct {
-	MaxBatch int  // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
-	MaxOpen  int  // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
-	Mode     Mode // New, NewEffect and the like panic if it is unknown
+	MaxBatch int // maximum number of keys in a batch; more keys make more batches in the same round; 0 means no limit
+	MaxOpen  int // maximum number of batches that run at once in a session; more batches wait in order; 0 means no limit
+
+	// With Immediate, the load function gets each key at once, without a round. Without it, the function gets batches of a round.
+	Immediate bool
+
+	// Without Inline, the load function runs on a separate goroutine, where it may block. With Inline, it runs on the goroutine that
+	// sends the round. Inline is for functions that only read memory: such a function must not suspend, and its Goexit eventually ends the
+	// caller of Run. With Inline and Immediate, the first Get of a key calls the function itself, unless it must wait because of MaxOpen.
+	Inline bool
 
 	// If Fresh is set, no answer is remembered: tasks that wait for a key at the same time share its answer, and the next Get
 	// makes a new request. Use Fresh for values that change during a session. Recordings omit the answers of a Fresh source.
 	Fresh bool
 }
-
-// A Mode says when a source's load function is called, and on which goroutine.
-type Mode uint8
-
-const (
-	Batched Mode = iota // the function gets a batch of a round, on a separate goroutine
-	// Inline is like Batched, but the function runs on the goroutine that sends the round. Inline is for functions that only
-	// read memory. Such a function must not suspend, and its Goexit eventually ends the caller of Run.
-	Inline
-	Immediate // the function gets each key at once, without a round, on a separate goroutine
-	Direct    // the first Get of a key calls the function itself, unless it must wait because of MaxOpen
-)
 
 // An Override replaces a source or an Effect in a session, see Options.Use. If a source has several Overrides, the last is
 // used.
@@ -171,12 +161,6 @@ type Stats struct {
 	Shared  int // Gets that used an existing request or answer
 	Dropped int // requests that were never sent because all waiters gave up
 	Errors  int // keys that failed
-}
-
-func (o *Options) check() {
-	if o.Policy > Eager {
-		panic("fetch: unknown Policy")
-	}
 }
 
 func (o *Options) ofSession() bool {

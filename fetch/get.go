@@ -15,7 +15,7 @@ import (
 // Every Get of a key in a session returns the same value or the same error, which is an *Error. A panic in the source is raised
 // in every Get of its keys. If ctx is already done, or is done before the answer arrives, Get returns the error of the
 // cancellation. A request without waiters is not sent, and a batch without waiters is cancelled. Get returns ErrNoSession if
-// ctx has no session, ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
+// ctx has no session, an error that is suspend.ErrEnded if the session has ended, and ErrInSource if ctx is the context of a source.
 func (src *Source[K, V]) Get(ctx context.Context, k K) (V, error) {
 	f := frameOf(ctx)
 	// Step 1 of a round, see schedule.go.
@@ -136,7 +136,7 @@ type call[K comparable, V any] struct {
 // suspended task costs a cache line or two.
 func (c *call[K, V]) wait(ctx context.Context, f *frame) error {
 	c.init(ctx, f)
-	if c.t.opts.Mode == Direct {
+	if c.t.opts.Immediate && c.t.opts.Inline {
 		for i, k := range c.keys {
 			if e := c.t.direct(c.d, k, c.mark); e != nil {
 				c.links[i].q = &e.request
@@ -186,7 +186,7 @@ func (c *call[K, V]) Guard() *suspend.Guard { return &c.t.s.guard }
 
 func (c *call[K, V]) Try() (none struct{}, ok bool, err error) {
 	if c.t.s.ended {
-		return none, true, ErrEnded
+		return none, true, errEnded
 	}
 	for i := range c.keys {
 		if !c.seenLocked(i) {
@@ -220,7 +220,7 @@ func (c *call[K, V]) Remove(suspend.Resumer[struct{}]) { c.leaveLocked() }
 func (c *call[K, V]) seenLocked(i int) bool {
 	l := &c.links[i]
 	if l.q != nil && l.q.state == done {
-		return true // the table may already have forgotten a Direct request
+		return true // the table may already have forgotten the request of a direct call
 	}
 	e := c.t.m[c.keys[i]]
 	if e == nil {
@@ -286,7 +286,7 @@ func (t *tableOf[K, V]) override() {
 		}
 	}
 	if t.s.recorded != nil {
-		t.load, t.opts = replay[K, V](t.s.recorded[t.name], t.write), SourceOptions{Mode: Direct}
+		t.load, t.opts = replay[K, V](t.s.recorded[t.name], t.write), SourceOptions{Immediate: true, Inline: true}
 	}
 }
 
@@ -321,8 +321,8 @@ func (t *tableOf[K, V]) newLocked(k K) *entry[K, V] {
 	return e
 }
 
-// direct calls a Direct source on the caller's goroutine and returns the answer, which the session might not remember. direct
-// returns nil if the session has ended, if k already has a request, or if MaxOpen batches are running.
+// direct calls an Immediate and Inline source on the caller's goroutine and returns the answer, which the session might not remember.
+// direct returns nil if the session has ended, if k already has a request, or if MaxOpen batches are running.
 func (t *tableOf[K, V]) direct(d *driver, k K, m *mark) *entry[K, V] {
 	s := t.s
 	s.guard.Lock()

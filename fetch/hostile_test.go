@@ -54,7 +54,7 @@ func hostileAnswer(k int) (int, error) {
 // check records a wrong result. It returns some of the errors, so that some items of combinators fail.
 func (a *arsenal) check(k, v int, err error) error {
 	want, failure := hostileAnswer(k)
-	right := errors.Is(err, context.Canceled) || errors.Is(err, fetch.ErrEnded)
+	right := errors.Is(err, context.Canceled) || errors.Is(err, suspend.ErrEnded)
 	switch {
 	case right:
 	case failure == nil:
@@ -91,26 +91,26 @@ func newArsenal(seed uint64, pool suspend.Spawner) *arsenal {
 	for i, o := range []fetch.SourceOptions{
 		{},
 		{MaxBatch: 2, MaxOpen: 1},
-		{Mode: fetch.Immediate},
-		{MaxOpen: 2, Mode: fetch.Immediate},
-		{Mode: fetch.Inline},
-		{MaxBatch: 1, MaxOpen: 1, Mode: fetch.Inline},
-		{Mode: fetch.Direct},
-		{MaxOpen: 1, Mode: fetch.Direct},
+		{Immediate: true},
+		{MaxOpen: 2, Immediate: true},
+		{Inline: true},
+		{MaxBatch: 1, MaxOpen: 1, Inline: true},
+		{Immediate: true, Inline: true},
+		{MaxOpen: 1, Immediate: true, Inline: true},
 	} {
 		a.sources = append(a.sources, fetch.New(fmt.Sprint("source ", i), load, o))
 	}
 	a.sources = append(a.sources, fetch.Shared(fetch.New("shared", load, fetch.SourceOptions{}), 1),
 		fetch.ByKey("each", 2, func(_ context.Context, k int) (int, error) { return hostileAnswer(k) }, fetch.SourceOptions{}))
 	a.effect = fetch.NewEffect("effect", load, fetch.SourceOptions{MaxBatch: 2, MaxOpen: 1})
-	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Mode: fetch.Direct})
+	a.atOnce = fetch.NewEffect("at once", load, fetch.SourceOptions{MaxOpen: 1, Immediate: true, Inline: true})
 	a.memo = fetch.NewMemo("memo", func(ctx context.Context, k int) (int, error) { return a.sources[k%len(a.sources)].Get(ctx, k) })
 	return a
 }
 
 // options returns random options for a Run inside a session.
 func (a *arsenal) options() fetch.Options {
-	return fetch.Options{Policy: fetch.Policy(a.r.IntN(2)), On: []suspend.Spawner{nil, suspend.Goroutines, a.pool}[a.r.IntN(3)]}
+	return fetch.Options{Eager: a.r.IntN(2) > 0, On: []suspend.Spawner{nil, suspend.Goroutines, a.pool}[a.r.IntN(3)]}
 }
 
 // call returns a single call of a source.
@@ -204,7 +204,7 @@ func (a *arsenal) run(t *testing.T) {
 		_ = fetch.Run(t.Context(), p, o)
 		return
 	}
-	ctx, s := fetch.Open(t.Context(), fetch.Options{Policy: o.Policy, Trace: o.Trace, Settle: a.r.IntN(3)})
+	ctx, s := fetch.Open(t.Context(), fetch.Options{Eager: o.Eager, Trace: o.Trace, Settle: a.r.IntN(3)})
 	o.Trace = false
 	var both sync.WaitGroup
 	both.Go(func() { _ = fetch.Run(ctx, p, o) })

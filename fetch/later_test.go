@@ -49,7 +49,7 @@ func TestLater(t *testing.T) {
 	after := fetch.Later(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 99) })
 	s.Close()
 	_, err = after()
-	require.ErrorIs(t, err, fetch.ErrEnded)
+	require.ErrorIs(t, err, suspend.ErrEnded)
 	_, err = fetch.Later(t.Context(), func(context.Context) (int, error) { return 0, nil })()
 	require.ErrorIs(t, err, fetch.ErrNoSession)
 }
@@ -88,7 +88,7 @@ func TestLaterOfAFunctionThatExits(t *testing.T) {
 		}()
 		<-first
 		_, err := thunks[0]()
-		require.ErrorIs(t, err, lazy.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		for k, thunk := range thunks[1:] {
 			v, err := thunk()
 			require.NoError(t, err)

@@ -39,7 +39,7 @@ func (m *Memo[K, V]) Get(ctx context.Context, k K) (V, error) {
 	s.guard.Lock()
 	if s.ended {
 		s.guard.Unlock()
-		return *new(V), ErrEnded
+		return *new(V), errEnded
 	}
 	t, ok := s.memos[m].(map[K]*memoized[V])
 	if !ok {

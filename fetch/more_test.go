@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/braidgo/braid/fetch"
+	"github.com/braidgo/braid/suspend"
 )
 
 // The trace shows batches that still run, because it is needed most when a request hangs.
@@ -69,7 +70,7 @@ func TestAllSettled(t *testing.T) {
 
 // The second Get must not see the state of the first.
 func TestFresh(t *testing.T) {
-	for _, o := range []fetch.SourceOptions{{Fresh: true}, {Mode: fetch.Direct, Fresh: true}, {Mode: fetch.Immediate, Fresh: true}} {
+	for _, o := range []fetch.SourceOptions{{Fresh: true}, {Immediate: true, Inline: true, Fresh: true}, {Immediate: true, Fresh: true}} {
 		n := 0
 		src := fetch.New("fresh", func(_ context.Context, b *fetch.Batch[int, int]) error { n++; b.Set(1, n); return nil }, o)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
@@ -81,7 +82,7 @@ func TestFresh(t *testing.T) {
 			require.False(t, src.Prime(ctx, 1, 100))
 			a, b, err := fetch.Two(ctx, func(ctx context.Context) (int, error) { return src.Get(ctx, 1) },
 				func(ctx context.Context) (int, error) { return src.Get(ctx, 1) })
-			if o.Mode == fetch.Batched {
+			if !o.Immediate {
 				require.Equal(t, [2]int{4, 4}, [2]int{a, b}, "Gets that wait at the same time share it")
 			}
 			r, _ := fetch.Of(ctx).Record()
@@ -122,7 +123,7 @@ func TestCloseOfAShared(t *testing.T) {
 		for _, err := range errs {
 			require.Error(t, err)
 		}
-		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+		require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := slow.Get(ctx, 9); return err }, fetch.Options{}), suspend.ErrEnded)
 		require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := shared.Get(ctx, 1); return err }, fetch.Options{}))
 		require.NoError(t, shared.Close(), "nothing is open")
 		require.NoError(t, errors.Join(src.Close(), src.Shutdown(t.Context())), "it is not shared")
@@ -164,7 +165,7 @@ func TestShutdownOfAShared(t *testing.T) {
 			} else {
 				require.Error(t, errs[1])
 			}
-			require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 9); return err }, fetch.Options{}), fetch.ErrEnded)
+			require.ErrorIs(t, fetch.Run(t.Context(), func(ctx context.Context) error { _, err := src.Get(ctx, 9); return err }, fetch.Options{}), suspend.ErrEnded)
 		})
 	}
 }

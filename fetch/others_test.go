@@ -39,9 +39,9 @@ func TestCloseReachesABatchOfARunThatEnds(t *testing.T) {
 }
 
 // If a source has a MaxOpen, a caller runs its own batch, but not the next one, which belongs to another Get. The caller returns
-// while the next load runs, and the Goexit of that load does not end it. With Inline, the same holds for callers in other Runs.
+// while the next load runs, and the Goexit of that load does not end it. Without Immediate, the same holds for callers in other Runs.
 func TestACallerRunsNoLoadOfOthers(t *testing.T) {
-	for _, mode := range []fetch.Mode{fetch.Direct, fetch.Inline} {
+	for _, immediate := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			src := fetch.New("s", func(_ context.Context, b *fetch.Batch[int, int]) error {
 				time.Sleep(time.Second)
@@ -51,7 +51,7 @@ func TestACallerRunsNoLoadOfOthers(t *testing.T) {
 				}
 				b.Set(1, 1)
 				return nil
-			}, fetch.SourceOptions{Mode: mode, MaxOpen: 1})
+			}, fetch.SourceOptions{Immediate: immediate, Inline: true, MaxOpen: 1})
 			ctx, s := fetch.Open(context.Background(), fetch.Options{})
 			start := time.Now()
 			took := make(chan time.Duration, 1)

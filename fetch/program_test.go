@@ -272,7 +272,7 @@ func newWorld(p *program) *world {
 		v, err := p.answer(k)
 		return v, errors.Unwrap(err)
 	}, fetch.SourceOptions{MaxBatch: 3, MaxOpen: 2})
-	w.sources[2] = fetch.New("s2", load("s2"), fetch.SourceOptions{Mode: fetch.Inline})
+	w.sources[2] = fetch.New("s2", load("s2"), fetch.SourceOptions{Inline: true})
 	for i := range w.memos {
 		w.memos[i] = fetch.NewMemo(fmt.Sprint("m", i), func(ctx context.Context, x int) (int, error) {
 			return w.eval(ctx, p.memos[i], x)
@@ -367,17 +367,17 @@ type way struct {
 }
 
 func ways(pool *workstealing.Pool) []way {
-	with := func(p fetch.Policy, on suspend.Spawner) func(context.Context, fetch.Options, func(context.Context) error) error {
+	with := func(eager bool, on suspend.Spawner) func(context.Context, fetch.Options, func(context.Context) error) error {
 		return func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
-			o.Policy, o.On = p, on
+			o.Eager, o.On = eager, on
 			return fetch.Run(ctx, body, o)
 		}
 	}
 	return []way{
-		{"ordered", true, with(fetch.Rounds, nil)},
-		{"ordered, eager", false, with(fetch.Eager, nil)},
-		{"counted, goroutines", true, with(fetch.Rounds, suspend.Goroutines)},
-		{"counted, pool", true, with(fetch.Rounds, pool)},
+		{"ordered", true, with(false, nil)},
+		{"ordered, eager", false, with(true, nil)},
+		{"counted, goroutines", true, with(false, suspend.Goroutines)},
+		{"counted, pool", true, with(false, pool)},
 		{"settled", false, func(ctx context.Context, o fetch.Options, body func(ctx context.Context) error) error {
 			ctx, s := fetch.Open(ctx, o)
 			defer s.Close()

@@ -46,7 +46,7 @@ type Session struct {
 //	quiet   -G> armed    idle will be called
 //	armed   -I> sending  idle checks the waiters' contexts once more, without the guard
 //	sending -I> busy     idle sends a round
-//	sending -I> quiet    all waiters have left, or the policy is Eager, where each batch hands out its own answers
+//	sending -I> quiet    all waiters have left, or the driver is eager, so that each batch hands out its own answers
 //	busy    -T> quiet    the round is over; armed instead if requests are pending
 //
 // G is a Get, I is the method idle, and T hands out the answers of the round.
@@ -57,7 +57,7 @@ type driver struct {
 	node     dlist.Node[*driver] // links the session's drivers
 	s        *Session
 	on       suspend.Spawner // runs the tasks; nil for goroutines outside a Run
-	policy   Policy
+	eager    bool
 	ordered  bool        // the tasks take turns on one goroutine
 	group    *idle.Group // counts the running tasks of a counted driver
 	settled  bool        // the driver serves goroutines outside a Run
@@ -88,7 +88,7 @@ const (
 // A round is a set of requests whose answers are handed out together. With Eager, each batch is a round.
 type round struct {
 	d        *driver
-	number   int                  // 0 for the only batch of an Immediate or Direct source
+	number   int                  // 0 for the only batch of an Immediate source
 	requests dlist.List[*request] // sorted in the order of the Gets
 	open     int                  // number of open batches
 	holds    bool                 // d sends nothing until the round is over

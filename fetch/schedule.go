@@ -21,12 +21,12 @@ import (
 //
 //  1. A Get checks its context (frame.check, records.go). If the session remembers the answer, Get returns it without waiting
 //     (answered, get.go). Get fails with ErrNoSession if the context has no session, and with ErrInSource if the context
-//     belongs to a source, whose round would wait for itself. It fails with ErrEnded if the session has ended (call.Try).
-//  2. Otherwise the task suspends (call.wait). In mode Direct, the task first calls the source itself, as in step 7. joinLocked
+//     belongs to a source, whose round would wait for itself. It fails with errEnded if the session has ended (call.Try).
+//  2. Otherwise the task suspends (call.wait). If the source is Immediate and Inline, the task first calls it itself, as in step 7. joinLocked
 //     adds the task's waiter to a request. Two Gets of a key share a request, so that no batch has a key twice. Effects share
 //     no requests.
 //  3. addLocked adds a new request to the pending reads of the task's driver, or to its pending writes if the request is an
-//     Effect. In the modes Immediate and Direct, the request gets its own batch and round and skips steps 4 to 6. armLocked
+//     Effect. If the source is Immediate, the request gets its own batch and round and skips steps 4 to 6. armLocked
 //     arms a quiet driver. A driver that is sending or busy is armed when it leaves that state. If a goroutine outside a Run
 //     joins a pending request of a Run, the request moves to the settled driver. The reason is that the Run's scheduler might
 //     not run until that goroutine continues.
@@ -37,7 +37,7 @@ import (
 //     waiters late. It does so without the guard, because contexts are foreign code. A waiter whose context is done leaves; a
 //     context that panics counts as not done.
 //  6. sendLocked makes a batch for each source, or several batches if there are more than MaxBatch keys. Writes are sent only
-//     if no read is pending, so that the reads see the state before the writes. With Rounds, the driver is busy now. With
+//     if no read is pending, so that the reads see the state before the writes. Without Eager, the driver is busy now. With
 //     Eager, the answers of each batch are handed out separately, and the driver may send again. A batch beyond MaxOpen waits
 //     in the queue of its table.
 //  7. batch.callSource calls the source, unless the batch was cancelled first. Then batch.answer sets the answer to each key (batch.go). A session
@@ -56,11 +56,11 @@ import (
 //     removes its waiter from each of its requests (leaveLocked), and Get fails with the cancellation error. Other waiters
 //     still get their answers. A pending request without waiters is forgotten and never sent. A sent request stays in its
 //     batch, and later Gets can join it. If no request of a batch has waiters, the context of the call ends and the answers
-//     are dropped, except for a started Effect or Direct call.
+//     are dropped, except for a started Effect or direct call.
 //   - A Run ends: the settled driver takes over pending requests that other tasks wait for. Batches without waiters are
 //     cancelled, except for started Effects. The Run returns when all of its batches are over (driver.close,
 //     end.go).
-//   - A session ends: pending requests fail with ErrEnded, and open batches are cancelled with ErrEnded as the cause. Close
+//   - A session ends: pending requests fail with errEnded, and open batches are cancelled with errEnded as the cause. Close
 //     waits for these batches.
 //
 // Limits of the algorithm:
@@ -132,9 +132,9 @@ func (d *driver) sendLocked(list *dlist.List[*request]) (start *batch) {
 	d.waiters = 0
 	d.s.stats.Rounds++
 	r := &round{d: d, number: d.s.stats.Rounds}
-	// Here we have a choice. With Rounds, tasks that the answers make runnable find each other in the next round, so the batches
+	// Here we have a choice. Without Eager, tasks that the answers make runnable find each other in the next round, so the batches
 	// are large. With Eager, a chain of quick sources does not wait for a slow one, but the batches are smaller.
-	if r.requests.Append(list); d.policy == Rounds {
+	if r.requests.Append(list); !d.eager {
 		d.state, r.holds = busy, true
 	}
 	start = d.openAllLocked(r, r.batchesLocked())
@@ -161,7 +161,7 @@ func (d *driver) openAllLocked(r *round, batches *batch) (start *batch) {
 	last := &start
 	for b := batches; b != nil; b = b.then {
 		b.t.filling = nil
-		if d.policy == Eager {
+		if d.eager {
 			b.round = &round{d: d, number: r.number}
 			for _, q := range b.requests {
 				r.requests.Remove(&q.node)
@@ -199,14 +199,14 @@ func (r *round) overLocked() {
 	r.d.armLocked()
 }
 
-// addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate or Direct, the
+// addLocked makes q a pending request of d and removes q from any other driver. If the source is Immediate, the
 // request is sent at once.
 func (d *driver) addLocked(q *request) {
 	if q.d != nil {
 		q.d.pendingLocked(q).Remove(&q.node)
 	}
 	// Step 3.
-	if q.d = d; q.t.opts.Mode >= Immediate {
+	if q.d = d; q.t.opts.Immediate {
 		if b := aloneLocked(q); b.started {
 			goroutine(b.runAll)
 		}

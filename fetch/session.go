@@ -27,7 +27,6 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 	if body == nil {
 		panic("fetch: nil function")
 	}
-	o.check()
 	if err := suspend.Err(ctx); err != nil {
 		return err
 	}
@@ -47,11 +46,11 @@ func Run(ctx context.Context, body func(ctx context.Context) error, o Options) e
 	case o.ofSession():
 		panic("fetch: Run in a session that already exists, with options for a new one")
 	case s.hasEnded():
-		return ErrEnded
-	case o.On == nil && o.Policy == Rounds && s.driverHere(f) != &s.settled:
+		return errEnded
+	case o.On == nil && !o.Eager && s.driverHere(f) != &s.settled:
 		return body(ctx)
 	}
-	d.s, d.policy, d.body = s, o.Policy, body
+	d.s, d.eager, d.body = s, o.Eager, body
 	d.frame.init(f, ctx, s, d)
 	defer d.close()
 	d.run(o.On)
@@ -112,7 +111,6 @@ func (d *driver) register(on suspend.Spawner) {
 //
 // The session lasts until Close is called. Batches inherit the values of ctx and are cancelled when ctx is done.
 func Open(ctx context.Context, o Options) (context.Context, *Session) {
-	o.check()
 	s := new(Session)
 	s.init(ctx, o)
 	return frameOf(ctx).child(ctx, s, nil), s
@@ -126,7 +124,7 @@ func (s *Session) init(ctx context.Context, o Options) {
 		panic("fetch: Settle and SettleWithin are both negative")
 	}
 	s.opts, s.ctx, s.tables = o, ctx, s.few[:0]
-	s.settled.s, s.settled.policy, s.settled.settled = s, o.Policy, true
+	s.settled.s, s.settled.eager, s.settled.settled = s, o.Eager, true
 	if o.Trace {
 		s.tracer = newTracer(frameOf(ctx))
 	}
@@ -149,9 +147,9 @@ func (s *Session) statsLocked() Stats {
 }
 
 // Close ends the session. Close cancels the open batches and suspends the caller until these batches have returned. Every
-// waiting Get and every later Get returns ErrEnded, but a waiting Get still returns a value if its source succeeds despite the
-// cancellation. Record and Trace can be called after Close. The error is always nil. There is no Shutdown, because each request has a
-// caller that waits for it: a Session that nobody waits in has nothing to finish.
+// waiting Get and every later Get returns an error that is suspend.ErrEnded, but a waiting Get still returns a value if its source
+// succeeds despite the cancellation. Record and Trace can be called after Close. The error is always nil. There is no Shutdown, because
+// each request has a caller that waits for it: a Session that nobody waits in has nothing to finish.
 //
 // A source must not close its session, because Close would wait for the source. Close panics, and changes nothing, if it is called on
 // the goroutine that calls a source of the session.
@@ -172,7 +170,7 @@ func (s *Session) Close() error {
 	}
 	quiet := s.open == 0
 	s.guard.Unlock()
-	cancelAll(open, ErrEnded)
+	cancelAll(open, errEnded)
 	if !quiet {
 		_, _ = suspend.Wait[struct{}](context.Background(), (*closing)(s))
 	}

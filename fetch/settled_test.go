@@ -95,21 +95,21 @@ func TestOthersAreNotOfACrowd(t *testing.T) {
 	const within = 99 * time.Microsecond
 	for _, c := range []struct {
 		name     string
-		mode     fetch.Mode
-		policy   fetch.Policy
+		of       fetch.SourceOptions // of the other calls
+		eager    bool
 		open     bool          // a batch is open, for key 1
 		key      int           // the key of the other calls
 		patience time.Duration // how long the other calls wait before the two come
 		ended    bool          // the batch has ended when the two come
 	}{
-		{"of an Immediate source", fetch.Immediate, fetch.Rounds, false, 1, time.Hour, false},
-		{"for an open batch", fetch.Batched, fetch.Eager, true, 1, time.Hour, false},
-		{"given up while a round was open", fetch.Batched, fetch.Rounds, true, 2, within, true},
+		{"of an Immediate source", fetch.SourceOptions{Immediate: true, Fresh: true}, false, false, 1, time.Hour, false},
+		{"for an open batch", fetch.SourceOptions{Fresh: true}, true, true, 1, time.Hour, false},
+		{"given up while a round was open", fetch.SourceOptions{Fresh: true}, false, true, 2, within, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				others := fetchtest.New("others", func(k int) (int, error) { return k, nil }, fetch.SourceOptions{Mode: c.mode, Fresh: true})
-				ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: within, Policy: c.policy})
+				others := fetchtest.New("others", func(k int) (int, error) { return k, nil }, c.of)
+				ctx, s := fetch.Open(t.Context(), fetch.Options{Settle: -1, SettleWithin: within, Eager: c.eager})
 				defer s.Close()
 				get := func(ctx context.Context, key int) { _, _ = others.Get(ctx, key) }
 				end := func() {}

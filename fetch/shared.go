@@ -29,7 +29,7 @@ func Shared[K comparable, V any](s *Source[K, V], open int) *Source[K, V] {
 	x := &exchange[K, V]{src: s, most: open}
 	c := &Source[K, V]{name: s.name, load: x.load, opts: s.opts, shared: x}
 	c.opts.MaxBatch = 0
-	c.opts.Mode &^= Inline // a crowd runs on its own goroutine, so Inline becomes Batched, and Direct becomes Immediate
+	c.opts.Inline = false // a crowd runs on its own goroutine
 	return c
 }
 
@@ -223,7 +223,7 @@ func (c *crowd[K, V]) loadKeys(src *Source[K, V], keys []K) {
 	var err error
 	outcome.Of(func() { err = t.call(c.ctx, b) }, func(o outcome.Outcome) {
 		if o.Exited() {
-			err = ErrAbandoned
+			err = errAbandoned
 		}
 		b.answer(err, nil, o)
 	})

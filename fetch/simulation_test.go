@@ -16,7 +16,7 @@ import (
 // Sources of a simulation need not be Inline: a batch is a task of the World. See fetch/README.md.
 func TestInASimulatedWorld(t *testing.T) {
 	simulation.Test(t, func(ctx context.Context, w *simulation.World) error {
-		src := newNumbers(fetch.SourceOptions{Mode: fetch.Inline})
+		src := newNumbers(fetch.SourceOptions{Inline: true})
 		memo := fetch.NewMemo("next", func(ctx context.Context, k int) (int, error) { return src.Get(ctx, k+1) })
 		ended := 0
 		for range 3 {

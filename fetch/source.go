@@ -25,10 +25,10 @@ type Source[K comparable, V any] struct {
 	shared ending // ends a Shared source; nil for others
 }
 
-// Shutdown ends a Shared source: every later request fails with ErrEnded, and Shutdown suspends the caller until all batches have
-// returned, so that the resources of the batches can be closed afterwards. If ctx is done first, Shutdown cancels the batches and
-// returns the error of the cancellation, without waiting for them. For other sources Shutdown does nothing, because their batches end
-// with their sessions.
+// Shutdown ends a Shared source: every later request fails with an error that is suspend.ErrEnded, and Shutdown suspends the caller until
+// all batches have returned, so that the resources of the batches can be closed afterwards. If ctx is done first, Shutdown cancels the
+// batches and returns the error of the cancellation, without waiting for them. For other sources Shutdown does nothing, because their
+// batches end with their sessions.
 func (src *Source[K, V]) Shutdown(ctx context.Context) error {
 	if src.shared == nil {
 		return nil
@@ -56,9 +56,6 @@ func (o *SourceOptions) check() {
 	if o.MaxBatch < 0 || o.MaxOpen < 0 {
 		panic("fetch: negative MaxBatch or MaxOpen")
 	}
-	if o.Mode > Direct {
-		panic("fetch: unknown Mode")
-	}
 }
 
 // New makes a source. load gets a batch of distinct keys, in the order of the requests, and answers each key with Set or Fail.
@@ -68,10 +65,11 @@ func (o *SourceOptions) check() {
 // halfway may leave half-read values. Only a key that load has Failed keeps its own error. To fail only some keys, load must
 // Fail these keys and return nil.
 //
-// load is called on a separate goroutine, where it may block, unless its Mode says otherwise. load's context has the values of
+// load is called on a separate goroutine, where it may block, unless the source is Inline. load's context has the values of
 // the session's context, not of a caller's context. This context is cancelled when the session ends, or when all waiters for
 // keys of the batch have given up. In the second case, the results are dropped. A panic in load is raised in every waiting
-// task, with the same value. load must not fetch: a Get with load's context returns ErrInSource.
+// task, with the same value. If load calls runtime.Goexit, its keys fail with an error that is suspend.ErrAbandoned.
+// load must not fetch: a Get with load's context returns ErrInSource.
 //
 // The name appears in errors, recordings and traces. A Get panics if its session already uses another source of the same name.
 func New[K comparable, V any](name string, load func(ctx context.Context, b *Batch[K, V]) error, o SourceOptions) *Source[K, V] {
@@ -181,7 +179,7 @@ func (b *Batch[K, V]) one(i int, f func() (V, error)) {
 	var err error
 	outcome.Of(func() { v, err = f() }, func(o outcome.Outcome) {
 		if o.Exited() {
-			err = ErrAbandoned
+			err = errAbandoned
 		}
 		b.b.mu.Lock()
 		defer b.b.mu.Unlock()

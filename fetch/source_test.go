@@ -17,7 +17,7 @@ func TestPrimeInASource(t *testing.T) {
 		require.True(t, byID.Prime(ctx, 1, 100))
 		require.False(t, byID.Prime(ctx, 1, 200))
 		return nil
-	}, fetch.SourceOptions{Mode: fetch.Inline})
+	}, fetch.SourceOptions{Inline: true})
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		_, err := byName.Get(ctx, "one")
 		require.NoError(t, err)
@@ -38,7 +38,6 @@ func TestFailWithoutAnError(t *testing.T) {
 
 // Wrong arguments panic in the call that has them, and not later on another goroutine.
 func TestArguments(t *testing.T) {
-	never := func(context.Context) error { t.Error("called"); return nil }
 	load := func(context.Context, *fetch.Batch[int, int]) error { return nil }
 	for text, fs := range map[string][]func(){
 		"fetch: nil function": {
@@ -57,17 +56,6 @@ func TestArguments(t *testing.T) {
 			func() { fetch.NewEffect("", load, fetch.SourceOptions{MaxOpen: -1}) },
 		},
 		"fetch: Shared with a nil Source": {func() { fetch.Shared[int, int](nil, 1) }},
-		"fetch: unknown Mode": {
-			func() { fetch.New("", load, fetch.SourceOptions{Mode: fetch.Direct + 1}) },
-			func() { fetch.NewEffect("", load, fetch.SourceOptions{Mode: 255}) },
-		},
-		"fetch: unknown Policy": {
-			func() { fetch.Open(t.Context(), fetch.Options{Policy: fetch.Eager + 1}) },
-			func() { _ = fetch.Run(t.Context(), never, fetch.Options{Policy: fetch.Eager + 1}) },
-			func() {
-				_ = fetch.Run(t.Context(), func(ctx context.Context) error { return fetch.Run(ctx, never, fetch.Options{Policy: 255}) }, fetch.Options{})
-			},
-		},
 	} {
 		for i, f := range fs {
 			require.PanicsWithValue(t, text, f, i)

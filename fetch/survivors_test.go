@@ -53,7 +53,7 @@ func TestSharedIsNotInline(t *testing.T) {
 	src := fetch.Shared(fetch.ByMap("s", func(_ context.Context, ks []int) (map[int]int, error) {
 		<-went
 		return map[int]int{1: 1}, nil
-	}, fetch.SourceOptions{Mode: fetch.Inline}), 1)
+	}, fetch.SourceOptions{Inline: true}), 1)
 	require.NoError(t, fetch.Run(t.Context(), func(ctx context.Context) error {
 		return fetch.Together(ctx,
 			func(ctx context.Context) error { _, err := src.Get(ctx, 1); return err },
@@ -62,7 +62,7 @@ func TestSharedIsNotInline(t *testing.T) {
 				close(went)
 				return err
 			})
-	}, fetch.Options{Policy: fetch.Eager}))
+	}, fetch.Options{Eager: true}))
 }
 
 // A Recording that an editor or a formatter has indented is still valid.
@@ -128,11 +128,11 @@ func TestRefusedTasks(t *testing.T) {
 // A source that closes its own session panics, because it would wait for itself.
 func TestCloseInASource(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
-	for _, mode := range []fetch.Mode{fetch.Batched, fetch.Inline, fetch.Immediate, fetch.Direct} {
+	for _, o := range []fetch.SourceOptions{{}, {Inline: true}, {Immediate: true}, {Immediate: true, Inline: true}} {
 		src := fetch.New("s", func(_ context.Context, b *fetch.Batch[*fetch.Session, int]) error {
 			b.Keys()[0].Close()
 			return nil
-		}, fetch.SourceOptions{Mode: mode})
+		}, o)
 		closes := func(ctx context.Context) error {
 			require.PanicsWithValue(t, "fetch: Close of a session called by one of its sources", func() { _, _ = src.Get(ctx, fetch.Of(ctx)) })
 			_, err := newNumbers(fetch.SourceOptions{}).Get(ctx, 1) // the session still works

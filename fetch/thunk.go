@@ -19,7 +19,7 @@ type thunk struct {
 //
 // f is called once, with ctx, and not before the first call of a thunk. A thunk may be called any number of times, from any
 // goroutine, and suspends its caller. A panic in f is raised in each call. If f calls runtime.Goexit, the task of f ends, and
-// thunks that wait for f fail with lazy.ErrAbandoned. Thunks that wait for themselves or for each other fail with
+// thunks that wait for f fail with an error that is suspend.ErrAbandoned. Thunks that wait for themselves or for each other fail with
 // lazy.ErrRecursive.
 func Later[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (get func() (T, error)) {
 	if f == nil {
@@ -63,7 +63,7 @@ func (s *Session) force(l *thunk) {
 	}
 	f := new(frame).child(context.WithoutCancel(s.ctx), s, nil) // each f uses the context that was passed to Later
 	f.inSource = false
-	_ = Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return ErrEnded
+	_ = Run(f, func(context.Context) error { // fails if the session has ended; fetches in f then return errEnded
 		s.guard.Lock()
 		all := s.thunks
 		s.thunks = nil
@@ -79,5 +79,5 @@ func (s *Session) force(l *thunk) {
 		}
 		l.force()
 		return nil
-	}, Options{Policy: s.opts.Policy})
+	}, Options{Eager: s.opts.Eager})
 }

@@ -326,7 +326,7 @@ func (t *Trace) waits() (hints []string) {
 			}
 		}
 		took := slow.to - slow.from
-		if slow.round.number == 0 || slow.d.policy == Eager || len(tasks) == 0 || told[slow.t.name] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
+		if slow.round.number == 0 || slow.d.eager || len(tasks) == 0 || told[slow.t.name] || took < 5*time.Millisecond || slow.to-rest < took/2 || i == len(t.sent)-1 {
 			continue
 		}
 		told[slow.t.name] = true

@@ -10,7 +10,7 @@ func (w *waiter) joinLocked(l *link, q *request) {
 	l.q, l.Value = q, w
 	q.waiters.Push(&l.Node)
 	w.left++
-	if w.d.settled && q.state == pending && q.t.opts.Mode < Immediate && !w.member {
+	if w.d.settled && q.state == pending && !q.t.opts.Immediate && !w.member {
 		w.member = true
 		w.d.growLocked()
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// ErrAbandoned is the error of a Get whose load did not return: it panicked, or it called runtime.Goexit. After a panic the
+// errAbandoned is the error of a Get whose load did not return: it panicked, or it called runtime.Goexit. After a panic the
 // error also wraps a *suspend.PanicError.
-var ErrAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAbandoned)
+var errAbandoned = outcome.Named("keyed: the load did not return", suspend.ErrAbandoned)
 
 // ErrRecursive is the error of a Get that would wait for itself, because loads need each other's values. Load at least one of
 // these values in another way.
@@ -105,8 +105,8 @@ func NewCache[K comparable, V any](load func(ctx context.Context, key K) (V, err
 // first caller. If that node crashes, another caller starts the load again. The context of a load has the values of the first
 // caller's context. To load on a certain scheduler, start a task there in the load, for example with promise.Go.
 //
-// If the load panics, the panic goes no further than its goroutine, and each Get returns an error with the value and the stack.
-// In a task the panic continues.
+// If the load panics or calls runtime.Goexit, each Get returns an error that is suspend.ErrAbandoned. A panic goes no further than the
+// goroutine of the load, and the error then also wraps a *suspend.PanicError. In a task the panic continues.
 //
 // A Get with a context that is derived from the context of a load counts as a part of the load. It returns ErrRecursive if
 // loads would wait for each other in a cycle. A load that calls Get with another context may wait for ever.
@@ -147,7 +147,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K) (v V, err error) {
 	defer done()
 	v, err = e.value.Await(ctx)
 	if first && err == errLeft {
-		err = ErrAbandoned // the load has exited by itself
+		err = errAbandoned // the load has exited by itself
 	}
 	return v, err
 }
@@ -185,15 +185,6 @@ func (c *Cache[K, V]) Stats() CacheStats {
 	s := c.stats
 	s.Loading = c.entries.Len() - s.Kept
 	return s
-}
-
-// Len returns the number of keys that are loaded or being loaded. An expired value counts until the next Get of any key.
-func (c *Cache[K, V]) Len() int {
-	suspend.Point()
-	preempt.Looks(preempt.Keys)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.entries.Len()
 }
 
 // lookUp returns the entry of key. If there is none, lookUp creates it, and the caller is first and must start the load.
@@ -274,7 +265,7 @@ func (c *Cache[K, V]) run(ctx context.Context, e *cached[K, V]) {
 		case o.Exited() && e.inTask:
 			err = errLeft // the task may have been killed with its node
 		case !o.Returned():
-			err = abandoned.Error(ErrAbandoned, o.Value())
+			err = abandoned.Error(errAbandoned, o.Value())
 		}
 		ledger.Gave(e)
 		c.finishLoad(e, v, err)

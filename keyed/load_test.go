@@ -113,7 +113,7 @@ func TestALoadThatExitsInAWorld(t *testing.T) {
 			for range 3 {
 				s.Go(w, func(ctx context.Context) error {
 					_, err := c.Get(ctx, 1)
-					require.ErrorIs(t, err, keyed.ErrAbandoned)
+					require.ErrorIs(t, err, suspend.ErrAbandoned)
 					require.LessOrEqual(t, loads, 3)
 					return nil
 				})
@@ -135,7 +135,7 @@ func TestALoadThatPanics(t *testing.T) {
 		for range 3 {
 			all.Go(func() {
 				_, err := c.Get(bg, 1)
-				require.ErrorIs(t, err, keyed.ErrAbandoned)
+				require.ErrorIs(t, err, suspend.ErrAbandoned)
 				require.ErrorIs(t, err, suspend.ErrAbandoned)
 				require.ErrorIs(t, err, errOops)
 				require.Equal(t, "keyed: the load did not return: panic: oops", err.Error())
@@ -146,11 +146,11 @@ func TestALoadThatPanics(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Zero(t, c.Len())
+		require.Zero(t, size(c))
 	})
 	r := simulation.Run(func(ctx context.Context, w *simulation.World) error {
 		_, err := keyed.NewCache(func(context.Context, int) (int, error) { return panics() }, keyed.CacheOptions{}).Get(ctx, 1)
-		require.ErrorIs(t, err, keyed.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		return nil
 	}, simulation.Options{Seed: 1})
 	require.ErrorContains(t, r.Err, "oops", "in a task the panic continues")
@@ -179,7 +179,7 @@ func TestLoadsInACycle(t *testing.T) {
 				})
 			}
 			all.Wait()
-			require.Zero(t, a.Len()+b.Len())
+			require.Zero(t, size(a)+size(b))
 		})
 	}
 }

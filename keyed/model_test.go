@@ -229,7 +229,7 @@ func TestCacheAgainstModel(t *testing.T) {
 				},
 				"time": func(rt *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 2).Draw(rt, "s")) * time.Second) },
 				"": func(rt *rapid.T) {
-					require.Equal(rt, len(entries), c.Len())
+					require.Equal(rt, len(entries), size(c))
 					for _, l := range begun {
 						require.Equal(rt, l.over || len(l.waiting) == 0, errors.Is(suspend.Err(l.ctx), context.Canceled))
 						for _, w := range l.waiting {

@@ -27,9 +27,9 @@ import (
 // results. Break this cycle.
 var ErrRecursive = errors.New("lazy: recursive")
 
-// ErrAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode
+// errAbandoned is the error of a lazy value whose function ended its task with runtime.Goexit. The Lazy keeps this error, unless its mode
 // is Retry. To try again, make a new Lazy.
-var ErrAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
+var errAbandoned = outcome.Named("lazy: the function did not return", suspend.ErrAbandoned)
 
 // A Mode decides which errors are kept, and what happens if the context of the Force that runs the function is cancelled.
 //
@@ -105,7 +105,8 @@ func New[T any](f func(ctx context.Context) (T, error), mode Mode) *Lazy[T] {
 // If ctx is done before the call or during the wait, a Force that does not run the function returns the cancellation error. If this Force
 // was about to run the function, the next waiter runs the function instead. A Force that runs the function does not return before the
 // function has returned. If the function panics, every Force panics with the same value. If the function calls runtime.Goexit, every other
-// Force returns ErrAbandoned, and, except in the mode Retry, so does every later Force.
+// Force returns an error that is suspend.ErrAbandoned, and, except in the mode Retry, so does every later Force: make a
+// new Lazy to try again.
 //
 // Force returns ErrRecursive, and changes nothing, if it would wait for itself. It finds three kinds of cycles:
 //   - the goroutine or task that calls Force runs the function, directly or through other functions that wait for each other;
@@ -199,7 +200,7 @@ func (l *Lazy[T]) evaluate(ctx context.Context, me *forcing) (v T, err error) {
 // storeOutcome stores the outcome of the function, or passes the turn on in the modes Restart and Retry. A ctx that panics counts as done.
 func (l *Lazy[T]) storeOutcome(ctx context.Context, o outcome.Outcome, v T, err error) {
 	if o.Exited() {
-		err = ErrAbandoned
+		err = errAbandoned
 	}
 	again := (l.mode == Restart || l.mode == Retry) && o.Returned() && err != nil
 	defer func() {

@@ -330,7 +330,7 @@ func TestAGoexitEndsOneTask(t *testing.T) {
 			return 0, nil
 		}, lazy.Restart)
 		force := func() {
-			if _, err := l.Force(bg); err != lazy.ErrAbandoned {
+			if _, err := l.Force(bg); !errors.Is(err, suspend.ErrAbandoned) || err.Error() != "lazy: the function did not return" {
 				t.Errorf("Force = %v", err)
 			}
 		}

@@ -109,7 +109,7 @@ func TestRetryAfterAnExitAndAPanic(t *testing.T) {
 		_ = s.Go(func() { _, _ = l.Force(bg) })
 		_ = s.Go(func() { _, err = l.Force(bg) })
 		schedtest.Settle()
-		require.Equal(t, lazy.ErrAbandoned, err)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		f = func() int { panic("ouch") }
 		for range 2 {
 			schedtest.Panics(t, "ouch", func() { _, _ = l.Force(bg) })

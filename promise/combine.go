@@ -30,11 +30,11 @@ func All[T any](futures ...Future[T]) suspend.Op[[]T] {
 }
 
 // Any returns an Op that waits for the first value without an error. If all futures fail, the Op fails with all errors, joined in the order
-// of the arguments. Without futures, the Op fails with ErrAbandoned.
+// of the arguments. Without futures, the Op fails with an error that is suspend.ErrAbandoned.
 func Any[T any](futures ...Future[T]) suspend.Op[T] {
 	return combine(futures, func(err error) bool { return err == nil }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
-			return v, ErrAbandoned
+			return v, errAbandoned
 		}
 		if fs[last].err == nil {
 			return fs[last].value, nil
@@ -47,11 +47,12 @@ func Any[T any](futures ...Future[T]) suspend.Op[T] {
 	})
 }
 
-// Race returns an Op that waits for the first result, a value or an error. Without futures, the Op fails with ErrAbandoned.
+// Race returns an Op that waits for the first result, a value or an error. Without futures, the Op fails with an error that is
+// suspend.ErrAbandoned.
 func Race[T any](futures ...Future[T]) suspend.Op[T] {
 	return combine(futures, func(error) bool { return true }, func(fs []*Promise[T], last int) (v T, _ error) {
 		if len(fs) == 0 {
-			return v, ErrAbandoned
+			return v, errAbandoned
 		}
 		return fs[last].value, fs[last].err
 	})

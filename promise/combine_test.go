@@ -250,13 +250,13 @@ func TestGo(t *testing.T) {
 			t.Errorf("Go = %d, %v", v, err)
 		}
 		p := promise.Go(bg, s, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
-		if _, err := p.Await(bg); err != promise.ErrAbandoned {
+		if _, err := p.Await(bg); !errors.Is(err, suspend.ErrAbandoned) {
 			t.Errorf("Go = %v after a Goexit", err)
 		}
 	})
 	s := fifo.New(fifo.Options{OnPanic: func(any, []byte) {}})
 	_ = s.Run(bg, func(ctx context.Context) error {
-		if _, err := promise.Go(ctx, s, func(context.Context) (int, error) { panic("oops") }).Await(ctx); !errors.Is(err, promise.ErrAbandoned) || err.Error() != "promise: abandoned: panic: oops" {
+		if _, err := promise.Go(ctx, s, func(context.Context) (int, error) { panic("oops") }).Await(ctx); !errors.Is(err, suspend.ErrAbandoned) || err.Error() != "promise: abandoned: panic: oops" {
 			t.Errorf("Go = %v after a panic", err)
 		} else if p := (*suspend.PanicError)(nil); !errors.As(err, &p) || p.Value != "oops" || !strings.Contains(string(p.Stack), "combine_test.go") {
 			t.Errorf("Go = %v after a panic", err)

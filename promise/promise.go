@@ -26,9 +26,9 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// ErrAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with ErrAbandoned if they
+// errAbandoned is the error of a promise whose function panicked or called runtime.Goexit. Any and Race also fail with errAbandoned if they
 // are called without futures.
-var ErrAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
+var errAbandoned = outcome.Named("promise: abandoned", suspend.ErrAbandoned)
 
 // A Promise holds a value and an error, which are set once and then never change. The zero Promise is empty and ready to use. A Promise
 // must not be copied. Awaiting a filled Promise takes no lock. Waiters are resumed in the order of their calls.
@@ -60,16 +60,16 @@ func New[T any]() *Promise[T] { return new(Promise[T]) }
 
 // Go starts f as a task by calling on.Go, or on a plain goroutine if on is nil, and returns a promise of f's results. If on.Go returns an
 // error, the promise fails with this error. If f panics or calls runtime.Goexit, or if on is a node of a simulation that crashes before f
-// begins, the promise fails with ErrAbandoned, and the scheduler treats the panic or exit as it does in any task. After a panic, the error
-// also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if f is nil.
+// begins, the promise fails with an error that is suspend.ErrAbandoned, and the scheduler treats the panic or exit as it does in any task.
+// After a panic, the error also wraps a *suspend.PanicError. Go passes ctx to f, and f runs even if ctx is done. Go panics if f is nil.
 func Go[T any](ctx context.Context, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Promise[T] {
 	if f == nil {
 		panic("promise: Go with a nil function")
 	}
 	p := New[T]()
 	err := abandoned.Go(cmp.Or(on, suspend.Goroutines), func() {
-		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
-	}, func() { p.Fail(ErrAbandoned) })
+		abandoned.Watch(errAbandoned, func() { p.Resolve(f(ctx)) }, func(err error) { p.Fail(err) })
+	}, func() { p.Fail(errAbandoned) })
 	if err != nil {
 		p.Fail(err)
 	}

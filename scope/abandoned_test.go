@@ -65,7 +65,7 @@ func TestWithWhatAChildHasPanicked(t *testing.T) {
 			}})
 			require.NoError(t, s.Run(bg, func(context.Context) error {
 				err := f(s)
-				require.ErrorIs(t, err, scope.ErrAbandoned)
+				require.ErrorIs(t, err, suspend.ErrAbandoned)
 				require.ErrorIs(t, err, errOops)
 				var p *suspend.PanicError
 				require.ErrorAs(t, err, &p)

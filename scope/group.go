@@ -35,7 +35,8 @@ const (
 //
 //	func (s *server) Close() error { return s.tasks.Close() }
 //
-// A method of a service that may be called after Close uses Start, and looks at the Child, which then fails with ErrEnded.
+// A method of a service that may be called after Close uses Start, and looks at the Child, which then fails with an error that is
+// suspend.ErrEnded.
 // A caller that drops the Child does not learn that the function never ran. Go panics then.
 //
 // Use Run where a function can wait for the children.
@@ -138,7 +139,7 @@ func (g *Group) shutdown(ctx context.Context) (err error) {
 	asked := false
 	defer func() {
 		if !asked { // a method of ctx has panicked, or ctx is nil
-			g.fail(ErrAbandoned)
+			g.fail(errAbandoned)
 		}
 	}()
 	_, late := g.over.Await(ctx)
@@ -161,9 +162,9 @@ type Parent interface{ scope() *Scope }
 
 func (s *Scope) scope() *Scope { return s }
 
-// A Child is a handle for a child of Start. Its Future holds the result and the error of the function. The error is
-// ErrAbandoned if the function did not return. If the function never ran, the error is the cancellation error, ErrEnded, or the
-// error with which the scheduler has refused the function.
+// A Child is a handle for a child of Start. Its Future holds the result and the error of the function. If the
+// function did not return, the error is one that is suspend.ErrAbandoned. If the function never ran, the error is the cancellation error,
+// one that is suspend.ErrEnded, or the error with which the scheduler has refused the function.
 type Child[T any] struct {
 	promise.Future[T]
 	results promise.Promise[T]
@@ -176,8 +177,8 @@ type Child[T any] struct {
 
 // Start starts f as a child of a Scope or a Group, as Go does, and returns a handle for the child and its result. Start
 // never suspends. An error of the child is also a failure of the scope, even if f never runs. But if the scope has ended,
-// the Child fails with ErrEnded, and Start does not panic. If on refuses f, Start cancels the scope, as Go does: hold no
-// lock that a function registered with its context takes. Start panics if f is nil.
+// the Child fails with an error that is suspend.ErrEnded, and Start does not panic. If on refuses f, Start cancels the scope, as Go
+// does: hold no lock that a function registered with its context takes. Start panics if f is nil.
 func Start[T any](of Parent, on suspend.Spawner, f func(ctx context.Context) (T, error)) *Child[T] {
 	check(f != nil)
 	c := &Child[T]{s: of.scope()}
@@ -190,7 +191,7 @@ func Start[T any](of Parent, on suspend.Spawner, f func(ctx context.Context) (T,
 		}
 	}()
 	if !c.s.child(c, on, func() { c.s.member(func() error { return c.run(f) }) }, c.never) {
-		c.fail(ErrEnded)
+		c.fail(errEnded)
 	}
 	panicked = false
 	return c
@@ -206,7 +207,7 @@ func (c *Child[T]) run(f func(ctx context.Context) (T, error)) (err error) {
 		return nil
 	}
 	var v T
-	abandoned.Watch(ErrAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
+	abandoned.Watch(errAbandoned, func() { v, err = f(c.ctx) }, func(err error) { c.resolve(v, err) })
 	c.resolve(v, err)
 	if c.stopped.Load() && (errors.Is(err, c.ctx.Err()) || errors.Is(err, context.Cause(c.ctx))) {
 		return nil
@@ -249,7 +250,7 @@ func (c *Child[T]) withdrawn() {
 	}
 	err := suspend.Err(c.ctx)
 	if err == nil {
-		err = ErrAbandoned // its scheduler has dropped it
+		err = errAbandoned // its scheduler has dropped it
 	}
 	c.fail(err)
 }

@@ -56,7 +56,7 @@ func TestEndsOfAGroup(t *testing.T) {
 			})
 			g.Go(on, func(context.Context) error { runtime.Goexit(); return nil })
 			return g.Shutdown(bg)
-		}, []error{errOops, other, scope.ErrAbandoned}},
+		}, []error{errOops, other, suspend.ErrAbandoned}},
 		"the context ends": {do: func(g *scope.Group, on suspend.Spawner, end func()) error {
 			g.Go(on, forever)
 			end()
@@ -113,23 +113,23 @@ func TestChildren(t *testing.T) {
 		_, err = suspend.Do(bg, never.AwaitOp())
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = scope.Start(g, on, wait).Await(bg)
-		require.Equal(t, scope.ErrEnded, err)
+		require.ErrorIs(t, err, suspend.ErrEnded)
 	})
 }
 
 func TestFailuresOfChildren(t *testing.T) {
 	for want, f := range map[error]func(context.Context) (int, error){
-		errOops:            func(context.Context) (int, error) { return 0, errOops },
-		scope.ErrAbandoned: func(context.Context) (int, error) { runtime.Goexit(); return 0, nil },
+		errOops:              func(context.Context) (int, error) { return 0, errOops },
+		suspend.ErrAbandoned: func(context.Context) (int, error) { runtime.Goexit(); return 0, nil },
 	} {
 		schedtest.OnFIFO(t, func(on *fifo.Scheduler) {
 			g := scope.Open(bg, scope.FirstError)
 			c := scope.Start(g, on, f)
 			g.Go(on, forever)
 			_, err := c.Await(bg)
-			require.Equal(t, want, err)
+			require.ErrorIs(t, err, want)
 			c.Cancel(nil) // too late to have an effect
-			require.Equal(t, want, g.Shutdown(bg))
+			require.Equal(t, err, g.Shutdown(bg))
 		})
 	}
 }
@@ -168,7 +168,7 @@ func TestGroupUnderStress(t *testing.T) {
 					switch v, err := c.Await(bg); {
 					case err == nil && v == 1:
 						ran.Add(1)
-					case err == scope.ErrEnded:
+					case errors.Is(err, suspend.ErrEnded):
 						refused.Add(1)
 					case errors.Is(err, context.Canceled):
 						cancelled.Add(1)

@@ -45,7 +45,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 				t.Fatal("the Spawner of a scope cannot be held")
 			}
 			let, _ := h.Hold()
-			direct, _ := sc.Hold()
+			direct, _ := sc.On(nil).(sched.Holder).Hold()
 			if n := s.Stats().Suspended; n != 1 {
 				t.Errorf("%d suspended", n)
 			}
@@ -63,7 +63,7 @@ func TestHoldKeepsAScopeOpen(t *testing.T) {
 			t.Errorf("the scope has ended: %v, released: %v", err, released)
 		}
 		h, _ := suspend.As[sched.Holder](on)
-		if _, err := h.Hold(); !errors.Is(err, scope.ErrEnded) {
+		if _, err := h.Hold(); !errors.Is(err, suspend.ErrEnded) {
 			t.Errorf("Hold after the end: %v", err)
 		}
 		return nil

@@ -228,6 +228,6 @@ func TestStreamWithACallThatExits(t *testing.T) {
 			}
 		}
 		require.Equal(t, []int{1}, got)
-		require.Equal(t, scope.ErrAbandoned, last)
+		require.ErrorIs(t, last, suspend.ErrAbandoned)
 	})
 }

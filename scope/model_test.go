@@ -94,7 +94,7 @@ func TestGroupAgainstModel(t *testing.T) {
 			begin := func(c *groupChild) error {
 				switch {
 				case m.ended():
-					return scope.ErrEnded
+					return suspend.ErrEnded
 				case m.cancelled:
 					ctx, stop := cancel.New(bg)
 					stop(m.cause)
@@ -165,7 +165,7 @@ func TestGroupAgainstModel(t *testing.T) {
 				"go": func(rt *rapid.T) {
 					c := new(groupChild)
 					start := func() { g.Go(on, func(context.Context) error { _, err := c.gate.Await(bg); return err }) }
-					if begin(c) == scope.ErrEnded {
+					if begin(c) == suspend.ErrEnded {
 						schedtest.Panics(t, "scope: Go after the end of the scope", start)
 						return
 					}
@@ -177,7 +177,11 @@ func TestGroupAgainstModel(t *testing.T) {
 					c.handle = scope.Start(g, on, func(context.Context) (int, error) { return c.gate.Await(bg) })
 					_, failed, err := c.handle.Try()
 					require.Equal(rt, want != nil, failed)
-					require.Equal(rt, want, err)
+					if want == suspend.ErrEnded {
+						require.ErrorIs(rt, err, want)
+					} else {
+						require.Equal(rt, want, err)
+					}
 				},
 				"return":     returns(nil),
 				"fail":       returns(errOops),

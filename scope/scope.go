@@ -36,14 +36,13 @@ import (
 	"github.com/braidgo/braid/suspend/sched"
 )
 
-// ErrEnded is the error of a Child that was started after the end of its scope, whose function does not run, and of Hold and
-// the Go of a Spawner from On after the end. ErrEnded matches suspend.ErrEnded and suspend.ErrClosed, in the sense of
-// errors.Is.
-var ErrEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
+// errEnded is the error of a Child that was started after the end of its scope, whose function does not run, and of the Go and
+// the Hold of a Spawner from On after the end.
+var errEnded = outcome.Named("scope: ended", suspend.ErrEnded, suspend.ErrClosed)
 
-// ErrAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
+// errAbandoned is the error of a scope in which a function did not return. The function called runtime.Goexit, or it
 // panicked and its scheduler handled the panic. After a panic, the error also wraps a *suspend.PanicError.
-var ErrAbandoned = outcome.Named("scope: a child or the body did not return", suspend.ErrAbandoned)
+var errAbandoned = outcome.Named("scope: a child or the body did not return", suspend.ErrAbandoned)
 
 // A Scope holds the children of one Run, each a task on any scheduler, and the functions to be called after the children
 // have ended. All methods may be called from any goroutine, and none suspends.
@@ -80,12 +79,12 @@ type Scope struct {
 //
 // The context of body and of the children ends when ctx ends, or when body or a child fails; its cause is then that error.
 // An error of body or of a child is a failure, even if it is a cancellation error. After Cancel(nil), errors that match
-// this cancellation (in the sense of errors.Is) are not failures. ErrAbandoned is a failure. If ctx ends, Run therefore
-// returns an error only if this makes body or a child fail.
+// this cancellation (in the sense of errors.Is) are not failures. A function that does not return is a failure, with
+// an error that is suspend.ErrAbandoned. If ctx ends, Run therefore returns an error only if this makes body or a child fail.
 //
 // If body panics or calls runtime.Goexit, the scope is cancelled. The panic or exit continues after all children have ended
 // and the OnRelease functions have been called. If a child panics, its scheduler handles the panic as in any task, and the
-// scope is cancelled with ErrAbandoned.
+// scope is cancelled with an error that is suspend.ErrAbandoned and wraps a *suspend.PanicError.
 //
 // If ctx has already ended, Run returns the cancellation error and does not call body. Otherwise, after body has returned,
 // Run suspends the caller while there are children. This wait cannot be cancelled, but the children can. The end of each
@@ -124,14 +123,14 @@ func (s *Scope) finish(err *error) {
 	ended := false
 	defer func() {
 		if !ended { // runtime.Goexit has ended the wait, as in a simulated crash (simulation)
-			s.cancel(ErrAbandoned)
+			s.cancel(errAbandoned)
 			_, _ = s.over.Await(context.Background())
 		}
 		defer func() {
 			defer func() { *err = s.failure() }() // runs even if an OnRelease function panics
 			s.callReleases()
 		}()
-		s.cancel(ErrEnded)
+		s.cancel(errEnded)
 	}()
 	_, _ = s.over.Await(context.Background())
 	ended = true
@@ -208,16 +207,6 @@ func (s *Scope) Cancel(cause error) {
 	s.cancel(nil)
 }
 
-// Hold adds a member without a task to s, so that Run does not return before release is called; see sched.Holder. If s
-// has ended, Hold returns ErrEnded.
-func (s *Scope) Hold() (release func(), err error) {
-	suspend.Point()
-	if !s.addMember() {
-		return nil, ErrEnded
-	}
-	return s.removeMember, nil
-}
-
 // addMember increments s.members and returns true, unless s has ended. The caller must have called suspend.Point.
 func (s *Scope) addMember() bool {
 	for {
@@ -259,7 +248,7 @@ func (s *Scope) withdrawn() {
 	if err := suspend.Err(s.ctx); err != nil {
 		s.never(err, true)
 	} else {
-		s.never(ErrAbandoned, false)
+		s.never(errAbandoned, false)
 	}
 }
 
@@ -290,7 +279,7 @@ func (s *Scope) member(f func() error) {
 		defer s.running.enter()()
 	}
 	var err error
-	abandoned.Watch(ErrAbandoned, func() { err = f() }, s.memberFailed)
+	abandoned.Watch(errAbandoned, func() { err = f() }, s.memberFailed)
 	if err != nil {
 		s.memberFailed(err)
 	}

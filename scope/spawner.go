@@ -10,7 +10,8 @@ import (
 
 // On returns a Spawner that uses on, or plain goroutines if on is nil, to start tasks as children of s. Unlike s.Go, it starts
 // tasks even after s was cancelled, and returns the error if on refuses a task, which is then no failure of s. After s has
-// ended, its Go returns ErrEnded.
+// ended, its Go returns an error that is suspend.ErrEnded and suspend.ErrClosed. The Spawner is a sched.Holder: its Hold adds
+// a member without a task to s, so that Run does not return before release is called.
 func (s *Scope) On(on suspend.Spawner) suspend.Spawner {
 	return &spawner{s, cmp.Or(on, suspend.Goroutines)}
 }
@@ -31,7 +32,7 @@ func (o *spawner) enter(of origin, f func()) error {
 	check(f != nil)
 	suspend.Point()
 	if !o.s.addMember() {
-		return ErrEnded
+		return errEnded
 	}
 	started := false
 	defer func() {
@@ -70,7 +71,7 @@ func (o *spawner) Unwrap() suspend.Spawner { return o.on }
 func (o *spawner) Hold() (release func(), err error) {
 	suspend.Point()
 	if !o.s.addMember() {
-		return nil, ErrEnded
+		return nil, errEnded
 	}
 	h, ok := suspend.As[sched.Holder](o.on)
 	if !ok {

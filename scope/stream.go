@@ -18,7 +18,7 @@ import (
 //
 // The iterator suspends its caller until the next result is available. A break, an error or the end of ctx cancels the other
 // calls, and the iterator returns after all calls and in have ended. If ctx ends before the iteration, the last error is the
-// cancellation error, even if in ends because of ctx. If a call does not return, its error matches ErrAbandoned.
+// cancellation error, even if in ends because of ctx. If a call does not return, its error is suspend.ErrAbandoned.
 //
 // The sequence runs in a task of its own, on the scheduler of the iterator's caller. It advances while the caller waits for a
 // result, and is at most one value ahead of the calls. If a result exists before the next value does, in runs in parallel with
@@ -103,7 +103,7 @@ func call[T, U any](s *Scope, on suspend.Spawner, p *promise.Promise[U], f func(
 	started = true
 	s.child(s, on, func() {
 		defer s.removeMember()
-		abandoned.Watch(ErrAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
+		abandoned.Watch(errAbandoned, func() { p.Resolve(f(s.ctx, v)) }, func(err error) { p.Fail(err) })
 	}, func(err error, _ bool) {
 		started = false
 		p.Fail(err)

@@ -203,17 +203,17 @@ func TestCapabilitiesThroughALimit(t *testing.T) {
 	defer loop.Close()
 	for name, on := range map[string]suspend.Spawner{"a Limit": scope.Limit(2, loop), "two": scope.Limit(2, scope.Limit(3, loop))} {
 		_, timers := suspend.As[sched.Timers](on)
-		_, clock := suspend.As[sched.Clock](on)
 		_, blocker := suspend.As[sched.Blocker](on)
 		_, holder := suspend.As[sched.Holder](on)
 		_, executor := suspend.As[suspend.Executor](on)
-		require.Equal(t, [5]bool{true, true, true, true, true}, [5]bool{timers, clock, blocker, holder, executor}, name)
+		require.Equal(t, [4]bool{true, true, true, true}, [4]bool{timers, blocker, holder, executor}, name)
 	}
 	report := simulation.Run(func(ctx context.Context, w *simulation.World) error {
+		_, clock := suspend.As[sched.Clock](scope.Limit(2, w))
 		fired := false
 		suspend.AfterFunc(scope.Limit(2, w), time.Hour, func() { fired = true })
-		if err := suspend.Sleep(ctx, 2*time.Hour); err != nil || !fired {
-			return errors.New("the timer of a Limit is not the World's")
+		if err := suspend.Sleep(ctx, 2*time.Hour); err != nil || !fired || !clock {
+			return errors.New("the timer or the clock of a Limit is not the World's")
 		}
 		return nil
 	}, simulation.Options{Seed: 1})

@@ -34,7 +34,7 @@ func unnamed() *net.Resolver {
 
 // inGuests does for a World with guests what runApart does for a World of tasks.
 func inGuests(t *testing.T, o Options, random *chance.State, main func(ctx context.Context, w *World) error) Report {
-	r := Report{Seed: o.Seed, Err: ErrExited}
+	r := Report{Seed: o.Seed, Err: errExited}
 	o.Bubble = false // the caller is in no bubble: this function makes one
 	g := &guests{
 		samples:  []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}},

@@ -143,9 +143,9 @@ func runApart(o Options, main func(ctx context.Context, w *World) error) Report 
 	}
 	done := make(chan Report, 1)
 	go func() {
-		r := Report{Seed: o.Seed, Err: ErrExited}
+		r := Report{Seed: o.Seed, Err: errExited}
 		defer func() {
-			if r.Err == ErrExited {
+			if r.Err == errExited {
 				r.Err = exit()
 			}
 			done <- r
@@ -190,7 +190,7 @@ func inBubbleOf(t *testing.T, o Options, main func(ctx context.Context, w *World
 // unending reports whether a run that ended with err makes it impossible to run the seed again in this process: a goroutine of the run is
 // still running, and would disturb the second run.
 func unending(err error) bool {
-	return errors.Is(err, ErrBusy) || errors.Is(err, ErrNative)
+	return errors.Is(err, ErrBusy) || errors.Is(err, errNative)
 }
 
 // differs describes a difference: in place of the at'th event of the first run, the second run had the event that the string second

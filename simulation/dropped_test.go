@@ -116,7 +116,7 @@ func TestWhatACrashDropsGivesItsPlaceBack(t *testing.T) {
 			n.Crash()
 			return nil
 		})
-		if !errors.Is(err, scope.ErrAbandoned) {
+		if !errors.Is(err, suspend.ErrAbandoned) {
 			return errors.New("the scope has not failed")
 		}
 		return nil

@@ -24,12 +24,14 @@ var (
 
 	// ErrTime says that a run reached Options.MaxTime.
 	ErrTime = errors.New("the run has reached MaxTime")
+)
 
-	// ErrNative says that a task waited natively in one place for eight times StallAfter: on a channel, a sync.Mutex or a real network.
-	ErrNative = errors.New("a task waits natively, which stops the World")
+var (
+	// errNative says that a task waited natively in one place for eight times StallAfter: on a channel, a sync.Mutex or a real network.
+	errNative = errors.New("a task waits natively, which stops the World")
 
-	// ErrExited says that main or a callback called runtime.Goexit. The text of the error contains the place of the call.
-	ErrExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
+	// errExited says that main or a callback called runtime.Goexit. The text of the error contains the place of the call.
+	errExited = errors.New("main or a callback ended by runtime.Goexit, as t.FailNow does")
 )
 
 // ErrForeign says that a goroutine outside the World has called into the World, so the run could not be repeated. The text of the error
@@ -57,8 +59,8 @@ var (
 var errStockTimeout = errors.New("a task waits with a timeout of package context, which uses real time, and never expires in a World. " +
 	"Use cancel.WithTimeout, or a synctest bubble with Options.Bubble")
 
-// exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an ErrExited with the place
-// of the Goexit call. The place is the nearest frame outside test packages such as testing. During a panic, exit returns ErrExited without
+// exit must be called by a deferred function. If runtime.Goexit is running the deferred function, exit returns an errExited with the place
+// of the Goexit call. The place is the nearest frame outside test packages such as testing. During a panic, exit returns errExited without
 // a place.
 func exit() error {
 	var pcs [64]uintptr
@@ -70,10 +72,10 @@ func exit() error {
 		case f.Function == "runtime.Goexit":
 			exited = true
 		case exited && !slices.ContainsFunc(between, func(pkg string) bool { return strings.HasPrefix(f.Function, pkg) }):
-			return fmt.Errorf("%w: in %s, %s:%d", ErrExited, f.Function[strings.LastIndexByte(f.Function, '/')+1:], filepath.Base(f.File), f.Line)
+			return fmt.Errorf("%w: in %s, %s:%d", errExited, f.Function[strings.LastIndexByte(f.Function, '/')+1:], filepath.Base(f.File), f.Line)
 		}
 	}
-	return ErrExited // a panic is running the deferred function
+	return errExited // a panic is running the deferred function
 }
 
 var between = []string{"testing.", "github.com/stretchr/testify/"}

@@ -12,6 +12,9 @@ import (
 	"github.com/braidgo/braid/simulation/internal/seeds"
 )
 
+// The errors that only tests match.
+var ErrNative, ErrExited = errNative, errExited
+
 // OpenRun is Run for the conformance kit: other goroutines may submit functions and wake tasks, and the run waits for all tasks.
 // It calls ready first.
 func OpenRun(o Options, ready func(*World)) func(ctx context.Context, main func(ctx context.Context) error) error {

@@ -20,9 +20,6 @@ type Host struct {
 	late int // the number of calls after the end of the boot
 }
 
-// Guests reports whether Options.Guests is set.
-func (w *World) Guests() bool { return w.o.Guests }
-
 // Start runs f on a new goroutine, as a program on n. This goroutine, and each goroutine that f starts, is a guest. The end of the run cancels
 // ctx, so that f may end its goroutines. A Crash of n ends the guests: with simulation/overlay, none of their goroutines runs again, and their
 // deferred functions do not run; without it, Crash cancels ctx. If n has crashed, Start restarts n. Start panics without Options.Guests.

@@ -217,7 +217,7 @@ func (h *host) Hold() (release func(), err error) {
 	}, nil
 }
 
-// OnCrash implements sched.Crasher. A call from outside the World is a callback of the World itself, because a crash drops those of h.
+// OnCrash makes h a crasher of package suspend. A call from outside the World is a callback of the World itself, because a crash drops those of h.
 func (h *host) OnCrash(f func() (leave func())) (stop func()) {
 	n, root := &dlist.Node[func() func()]{Value: f}, &h.world.host
 	var stopped atomicx.Bool

@@ -25,10 +25,10 @@ import (
 //   - A goroutine outside the World calls into the World: ErrForeign.
 //   - A task panics: *suspend.PanicError.
 //   - The run reaches MaxSteps or MaxTime: ErrSteps or ErrTime.
-//   - main calls runtime.Goexit, as t.FailNow does: ErrExited.
+//   - main calls runtime.Goexit, as t.FailNow does: an error with the place of the call.
 //
-// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test the error is ErrExited
-// instead. The context that Run passes to main is never cancelled.
+// If a callback or a function passed to Always calls runtime.Goexit, Run's caller ends, too; under Check and Test this error fails
+// the run instead. The context that Run passes to main is never cancelled.
 func Run(main func(ctx context.Context, w *World) error, o Options) Report {
 	w := newWorld(o)
 	if o.Guests {
@@ -160,9 +160,9 @@ func (w *World) run(main func(ctx context.Context, w *World) error) {
 		defer preempt.Begin()()
 	}
 	first := func() {
-		err := ErrExited
+		err := errExited
 		defer func() {
-			if err == ErrExited {
+			if err == errExited {
 				err = exit()
 			}
 			w.do(func() { w.mainEnded(err, w.o.open) })

@@ -23,7 +23,7 @@
 //	timers of package time for one moment, in a bubble        wake-ups are ordered; functions of time.AfterFunc are not
 //	a range over a map that decides an order                  no: use slices.Sorted(maps.Keys(m))
 //	a native select with several ready cases                  no: use suspend.Select
-//	a native wait: a channel, a sync.Mutex while suspended    stops the World; the run fails with ErrNative
+//	a native wait: a channel, a sync.Mutex while suspended    stops the World; the run fails
 //	the go statement                                          the run fails with ErrForeign if the goroutine calls the World
 //	math/rand                                                 no: use World.Rand
 //	crypto/rand                                               no: use testing/cryptotest.SetGlobalRandom
@@ -80,7 +80,7 @@ type Options struct {
 
 	// StallAfter is the real time for which a task may run without suspending. After this time the task's stack is printed to standard
 	// error. 0 means one second, and a negative value means never. In a bubble no stack is printed. A task that waits natively for eight
-	// times StallAfter fails the run with ErrNative: under Test and Check at once, and under Run when the wait ends.
+	// times StallAfter fails the run: under Test and Check at once, and under Run when the wait ends.
 	StallAfter time.Duration
 
 	// Guests runs main, and each function passed to Node.Start, as a guest: a goroutine that uses native channels, sync.Mutex and package

@@ -120,7 +120,7 @@ func (l *fleet) stalled(goroutine int64, waits time.Duration) (name, remedy stri
 		remedy += "\nbefore it, a goroutine outside the World had called: " + w.foreign.Error()
 	}
 	if waits >= l.limit && !w.closed {
-		w.foreign = fmt.Errorf("simulation: seed %d: %s: %w: %s\n%s", w.o.Seed, name, ErrNative, remedy, frame(frames(maps.Collect(gid.Stacks())[goroutine])))
+		w.foreign = fmt.Errorf("simulation: seed %d: %s: %w: %s\n%s", w.o.Seed, name, errNative, remedy, frame(frames(maps.Collect(gid.Stacks())[goroutine])))
 		w.called.Store(true)
 		select {
 		case l.hangs <- w.foreign:
@@ -135,7 +135,7 @@ func (w *World) panicked(value any, stack []byte) {
 		return
 	}
 	if f := w.o.OnPanic; f != nil {
-		if f(value, stack); !errors.Is(w.err, ErrExited) { // if err is ErrExited, main itself has panicked
+		if f(value, stack); !errors.Is(w.err, errExited) { // if err is errExited, main itself has panicked
 			return
 		}
 	}

@@ -198,7 +198,7 @@ func (r *runner) Trace(n int) []string { return traceLines(lastTraced(r.events, 
 func (r Report) result(err error) seeds.Result {
 	var differs *Nondeterminism
 	return seeds.Result{Seed: r.Seed, Hash: r.Hash, Steps: r.Steps, Elapsed: r.Elapsed, Err: err,
-		Differs: errors.As(err, &differs), Exited: errors.Is(err, ErrExited), Unending: unending(err),
+		Differs: errors.As(err, &differs), Exited: errors.Is(err, errExited), Unending: unending(err),
 		Sometimes: r.Sometimes, Hits: r.Hits, Came: r.came, Record: r.record, Level: r.Level, Windows: r.Windows, Long: r.Long, Ahead: r.Ahead, Left: r.Left}
 }
 

@@ -234,8 +234,8 @@ func (b *batch[In, Out]) abandoned(w *worker, n int) {
 	for n < len(b.items) {
 		n++
 		if it, e := &b.items[n-1], &b.ends[n-1]; !e.passed && (!e.settled || e.fate == again) {
-			e.verdict = verdict{fate: failed, err: ErrAbandoned}
-			b.s.report(it.t, it.in, ErrAbandoned)
+			e.verdict = verdict{fate: failed, err: errAbandoned}
+			b.s.report(it.t, it.in, errAbandoned)
 		}
 	}
 }

@@ -114,11 +114,11 @@ func TestReasonsOfClimb(t *testing.T) {
 		reason string
 	}
 	for name, steps := range map[string][]step{
-		"bounds":  {{idle(1, 0), 2, "Min and Max"}, {idle(1000, 0), 400, "Min and Max"}},
+		"bounds":  {{idle(1, 0), 2, "the bounds"}, {idle(1000, 0), 400, "the bounds"}},
 		"at rest": {{idle(80, 0), 60, "less than half of the width was in use"}, {idle(16, 0), 16, "less than half of the width was in use"}},
 		"refused": {{idle(8, 10), 10, "tasks were refused"}, {idle(10, 10), 8, "a larger width refused as many tasks"}},
 		"bounds at rest": {
-			{idle(400, 10), 400, ""}, {idle(400, 10), 400, ""}, {idle(1, 0), 2, "Min and Max"}, {idle(400, 10), 400, "Min and Max"},
+			{idle(400, 10), 400, ""}, {idle(400, 10), 400, ""}, {idle(1, 0), 2, "the bounds"}, {idle(400, 10), 400, "the bounds"},
 		},
 		"a trial that fails": {
 			{busy(8, 50, time.Second), 8, ""}, {busy(8, 200, time.Second), 10, "trial of a larger width"},
@@ -126,11 +126,12 @@ func TestReasonsOfClimb(t *testing.T) {
 			{busy(8, 50, time.Second), 8, "the trial was no better"}, {busy(8, 200, time.Second), 6, "trial of a smaller width"},
 		},
 	} {
-		c := &stage.Climb{Min: 2, Max: 400}
-		require.Empty(t, c.Reason())
+		c := stage.Climb(2, 400)
+		reason := c.(interface{ Reason() string }).Reason
+		require.Empty(t, reason())
 		for i, s := range steps {
 			require.Equal(t, s.width, c.Update(s.s), "%s, %d", name, i)
-			require.Equal(t, s.reason, c.Reason(), "%s, %d", name, i)
+			require.Equal(t, s.reason, reason(), "%s, %d", name, i)
 		}
 	}
 }

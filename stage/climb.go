@@ -1,6 +1,8 @@
 package stage
 
-// Climb is a Limiter that finds the width with the highest throughput, from Min to Max; zero means 1 for Min and 1000 for Max.
+// Climb returns a Limiter for one stage that finds the width with the highest throughput, from least to most. A least of 0 means 1, and a
+// most of 0 means 1000. Stats.Reason has the reason of its last change of the width: a trial that begins, one that has failed, and so on,
+// as the thread pool of .NET reports it for its own hill climbing. The texts are for people, and may change.
 //
 // While tasks wait, the completions per second depend only on the width. Climb compares the rate at the current width with the rate
 // one step away. A step is a fraction of the width. A wider stage is better if the gain in rate is more than a third of the gain in
@@ -23,8 +25,10 @@ package stage
 //
 // A stage with NoQueue is never measured, so its width grows only while that reduces the share of refused tasks. Climb compares rates,
 // not latencies, because a latency alone does not distinguish a slow resource from an overloaded one.
-type Climb struct {
-	Min, Max int
+func Climb(least, most int) Limiter { return &climb{min: least, max: most} }
+
+type climb struct {
+	min, max int
 
 	step     float64 // the size of the next step; 0 before the first Update
 	down     bool    // the next step narrows the stage
@@ -43,10 +47,8 @@ type Climb struct {
 	reason string
 }
 
-// Reason returns the reason of the last change of the width: a trial that begins, one that has failed, and so on, as the thread pool of .NET
-// reports it for its own hill climbing. The texts are for people, and may change. Reason must not be called during an Update; a stage has
-// the result in its Stats.
-func (c *Climb) Reason() string { return c.reason }
+// Reason is called after an Update that changes the width; see Limiter.
+func (c *climb) Reason() string { return c.reason }
 
 // A rest holds the figures since the last measurement. Only the windows in which the queue was empty at some time count for elapsed.
 type rest struct {
@@ -63,8 +65,8 @@ const (
 )
 
 // Update implements Limiter.
-func (c *Climb) Update(s Sample) (width int) {
-	least, most := max(c.Min, 1), c.Max
+func (c *climb) Update(s Sample) (width int) {
+	least, most := max(c.min, 1), c.max
 	if most == 0 {
 		most = 1000
 	}
@@ -73,7 +75,7 @@ func (c *Climb) Update(s Sample) (width int) {
 	}
 	width = min(max(s.Width, least), most)
 	if width != s.Width {
-		c.reason = "Min and Max"
+		c.reason = "the bounds"
 		c.restart()
 		return width
 	}
@@ -132,10 +134,10 @@ func (c *Climb) Update(s Sample) (width int) {
 }
 
 // restart discards the samples so far.
-func (c *Climb) restart() { c.done, c.elapsed = 0, 0 }
+func (c *climb) restart() { c.done, c.elapsed = 0, 0 }
 
 // atRest returns the width after a window in which the queue was empty at some time.
-func (c *Climb) atRest(s Sample, least, most int) (width int) {
+func (c *climb) atRest(s Sample, least, most int) (width int) {
 	r := &c.rest
 	r.elapsed += s.Elapsed.Seconds()
 	r.used += s.Service.Seconds() * float64(s.Done)
@@ -165,13 +167,13 @@ func (c *Climb) atRest(s Sample, least, most int) (width int) {
 }
 
 // worth reports whether the width on trial is better than the width c.from.
-func (c *Climb) worth(width int, rate float64) bool {
+func (c *climb) worth(width int, rate float64) bool {
 	gain, cost := rate/c.rate-1, float64(width)/float64(c.from)-1
 	return gain > cost/3 // gain and cost are negative if the stage was narrowed
 }
 
 // try returns the next width to try, or width if no step is possible.
-func (c *Climb) try(width, least, most int) int {
+func (c *climb) try(width, least, most int) int {
 	for range 2 {
 		to, reason := width+max(1, int(float64(width)*c.step+0.5)), "trial of a larger width"
 		if c.down {

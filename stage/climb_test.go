@@ -62,7 +62,7 @@ var phases = []phase{{40, 10 * time.Millisecond}, {20, 10 * time.Millisecond}, {
 func limited(t *testing.T, width int, l stage.Limiter, each time.Duration) (used []float64, widths []int) {
 	k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 	s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-		stage.Options{Width: width, Queue: 160, Full: stage.FullReject, Limit: l})
+		stage.Options{Width: width, Queue: 160, Reject: true, Limit: l})
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, p := range phases {
 		k.set(p.at, p.base)
@@ -94,7 +94,7 @@ func TestClimb(t *testing.T) {
 	}
 	for _, width := range widths {
 		synctest.Test(t, func(t *testing.T) {
-			used, widths := limited(t, width, &stage.Climb{Max: 400}, 20*time.Second)
+			used, widths := limited(t, width, stage.Climb(0, 400), 20*time.Second)
 			t.Logf("from %d: used %.2f, widths %d", width, used, widths)
 			for i := range used {
 				must := 0.9
@@ -118,7 +118,7 @@ func TestClimbFromBelow(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 		k.set(40, 10*time.Millisecond)
 		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-			stage.Options{Width: 2, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+			stage.Options{Width: 2, Queue: 160, Reject: true, Limit: stage.Climb(0, 0)})
 		start := time.Now()
 		for s.Stats().Width < 36 {
 			require.Less(t, time.Since(start), 5*time.Second)
@@ -136,7 +136,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 		k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 		k.set(40, 10*time.Millisecond)
 		s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-			stage.Options{Width: 40, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+			stage.Options{Width: 40, Queue: 160, Reject: true, Limit: stage.Climb(0, 0)})
 		r := rand.New(rand.NewPCG(2, 2))
 		for range 20_000 {
 			time.Sleep(time.Duration(r.ExpFloat64() / (0.8 * k.capacity()) * float64(time.Second)))
@@ -152,7 +152,7 @@ func TestClimbWithoutNeed(t *testing.T) {
 func TestClimbNarrowsAtRest(t *testing.T) {
 	for _, width := range []int{100, 1000} {
 		synctest.Test(t, func(t *testing.T) {
-			r := offer(t, 0.7, 20*time.Second, 10*time.Second, stage.Options{Width: width, Queue: 160, Delay: 5 * time.Millisecond, Limit: &stage.Climb{}})
+			r := offer(t, 0.7, 20*time.Second, 10*time.Second, stage.Options{Width: width, Queue: 160, Delay: 5 * time.Millisecond, Limit: stage.Climb(0, 0)})
 			t.Logf("from %d: width %d, good %.2f, p99 %v, p99 of a no %v", width, r.width, r.good, r.yes, r.no)
 			require.LessOrEqual(t, r.width, 50)
 			require.GreaterOrEqual(t, r.width, 16)
@@ -164,7 +164,7 @@ func TestClimbNarrowsAtRest(t *testing.T) {
 // A few tasks give no information about the width, so it stays as it is, for a possible burst.
 func TestClimbKeepsASmallWidth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := offer(t, 0.05, time.Minute, 10*time.Second, stage.Options{Width: 16, Queue: 160, Limit: &stage.Climb{}})
+		r := offer(t, 0.05, time.Minute, 10*time.Second, stage.Options{Width: 16, Queue: 160, Limit: stage.Climb(0, 0)})
 		require.Equal(t, 16, r.width)
 	})
 }
@@ -176,7 +176,7 @@ func TestClimbFromRest(t *testing.T) {
 			k := &knee{rand: rand.New(rand.NewPCG(1, 1))}
 			k.set(20, 10*time.Millisecond)
 			s := stage.New("resource", func(context.Context, int) (int, error) { k.use(); return 0, nil },
-				stage.Options{Width: 200, Queue: 160, Full: stage.FullReject, Limit: &stage.Climb{}})
+				stage.Options{Width: 200, Queue: 160, Reject: true, Limit: stage.Climb(0, 0)})
 			for end := time.Now().Add(rest); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 				_ = s.Submit(bg, 0)
 			}
@@ -206,7 +206,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 			k.set(20, 20*time.Millisecond)
 			var down atomic.Bool
 			var failing atomic.Int64 // the number of windows in which every handler failed
-			climb := &stage.Climb{Max: 400}
+			climb := stage.Climb(0, 400)
 			s := stage.New("resource", func(context.Context, int) (int, error) {
 				if down.Load() {
 					time.Sleep(took)
@@ -214,7 +214,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 				}
 				k.use()
 				return 0, nil
-			}, stage.Options{Width: 20, Queue: 100, Full: stage.FullReject, Limit: limiter(func(s stage.Sample) int {
+			}, stage.Options{Width: 20, Queue: 100, Reject: true, Limit: limiter(func(s stage.Sample) int {
 				if s.Failed == s.Done {
 					failing.Add(1)
 				}
@@ -246,7 +246,7 @@ func TestClimbThroughAnOutage(t *testing.T) {
 // A stage that refuses tasks while its queue is often empty becomes wider. If it then refuses as many tasks as before, it becomes narrower
 // again.
 func TestClimbGivesBack(t *testing.T) {
-	climb := &stage.Climb{}
+	climb := stage.Climb(0, 0)
 	second := func(width, refused int) (to int) {
 		for range 8 {
 			to = climb.Update(stage.Sample{Width: width, Busy: width, Done: 100, Refused: refused, Elapsed: 125 * time.Millisecond, Service: 100 * time.Millisecond})

@@ -115,7 +115,7 @@ func conserve(t *testing.T, n int, seed uint64, next func() suspend.Spawner) (su
 			return 0, errOops
 		}
 		return i, nil
-	}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Full: stage.Full(rng.IntN(2))}).OnFail(oops).Prioritize(func(i int) int { return i % 3 })
+	}, stage.Options{Pool: pool, Width: 2, Queue: 8, Retry: retry, Reject: rng.IntN(2) > 0}).OnFail(oops).Prioritize(func(i int) int { return i % 3 })
 	b := stage.NewBatch("b", func(_ context.Context, in, out []int) error {
 		copy(out, in)
 		if in[0]%17 == 0 {

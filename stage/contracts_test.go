@@ -109,7 +109,7 @@ func TestSamplesAddUp(t *testing.T) {
 				return 0, stage.ErrFull
 			}
 			return n, nil
-		}, stage.Options{Queue: 100, Delay: 20 * time.Millisecond, Full: stage.FullReject, Limit: limiter(func(s stage.Sample) int {
+		}, stage.Options{Queue: 100, Delay: 20 * time.Millisecond, Reject: true, Limit: limiter(func(s stage.Sample) int {
 			done, failed, dropped, refused = done+s.Done, failed+s.Failed, dropped+s.Dropped, refused+s.Refused
 			return s.Width
 		})})
@@ -170,7 +170,7 @@ func TestSubOfEachField(t *testing.T) {
 // If a resource becomes faster, the limiter starts again with large steps.
 func TestClimbSeesAFasterResource(t *testing.T) {
 	const knee = 160
-	climb := &stage.Climb{}
+	climb := stage.Climb(0, 0)
 	width := knee
 	windows := func(n int, fast float64) (farthest int) {
 		for range n {

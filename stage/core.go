@@ -233,7 +233,7 @@ type port[T any] interface {
 type how uint8
 
 const (
-	asFull how = iota // Options.Full decides
+	asFull how = iota // Options.Reject decides
 	never             // the stage rejects the task
 	always            // the caller waits
 )

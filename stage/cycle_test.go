@@ -222,12 +222,12 @@ func TestCrossingDosThatGoOn(t *testing.T) {
 	})
 }
 
-// The same holds with a Pipe and with Replicas: the task of the Do may wait in any of their stages.
+// The same holds with a Pipe and with replicas: the task of the Do may wait in any of their stages.
 func TestCycleThroughAPipe(t *testing.T) {
 	defer schedtest.Within(t, schedtest.Deadline)()
 	var last *stage.Stage[int, int]
 	var p stage.Flow[int, int]
-	one := stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject}
+	one := stage.Options{Width: 1, Queue: stage.NoQueue, Reject: true}
 	first := stage.Replicate(1, nil, func(int) *stage.Stage[int, int] { return stage.New("first", double, one) })
 	last = stage.New("last", func(ctx context.Context, n int) (int, error) {
 		if n > 100 {
@@ -346,7 +346,7 @@ func TestCancelledDosShareTheLentSlot(t *testing.T) {
 // A handler has cancelled a Do, and calls another. The second Do is lent the slot as soon as the first task has left, which may
 // take until there is a permit. Nothing else admits it.
 func TestLentDoBehindACancelledOne(t *testing.T) {
-	for _, full := range []stage.Full{stage.FullWait, stage.FullReject} {
+	for _, reject := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := stage.NewPool("p", 2, nil)
 			busy := stage.New("busy", func(context.Context, int) (int, error) { time.Sleep(time.Second); return 0, nil }, stage.Options{Pool: p})
@@ -366,7 +366,7 @@ func TestLentDoBehindACancelledOne(t *testing.T) {
 				v, err := s.Do(long, 1)
 				require.NoError(t, err)
 				return v, err
-			}, stage.Options{Pool: p, Width: 1, Queue: stage.NoQueue, Full: full})
+			}, stage.Options{Pool: p, Width: 1, Queue: stage.NoQueue, Reject: reject})
 			require.NoError(t, s.Submit(bg, 2))
 			time.Sleep(2 * time.Minute)
 			require.NoError(t, stage.Shutdown(bg, s, busy))

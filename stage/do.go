@@ -36,7 +36,7 @@ import (
 // This file has the caller's steps 1 to 3 and 6. queue.go has the way into the queue, steps 4 and 5, and the way out of it. unlockAndPay
 // in pool.go wakes the worker, serve.go has the worker's steps 7 to 10, and task.go has the end of the task in step 11.
 //
-//  1. enterDo. If ctx is done, or belongs to a task that has ended (ErrEnded), the Do fails and nothing is counted. If ctx is a
+//  1. enterDo. If ctx is done, or belongs to a task that has ended (errEnded), the Do fails and nothing is counted. If ctx is a
 //     handler's context, the new task is a child: its parent now waits for it.
 //  2. full. A stage that has rejected before may reject here (ErrFull, ErrClosed), before the task is allocated. Passing this step reserves
 //     nothing, because step 4 decides. The Do of a handler skips this step, because its task may need no room.
@@ -53,7 +53,7 @@ import (
 //  7. serve. A worker takes the task off the queue, takes a slot, and unlocks the guard. The task does not begin if it has waited too
 //     long for Delay (ErrLate), is marked as gone, or has a context that is done (both Cancelled).
 //  8. callHandler. The handler runs without a lock, with the task as its context. If OnPanic is set, a panic becomes the task's error.
-//     Otherwise a panic ends the worker, and so does a runtime.Goexit: the task fails with ErrAbandoned and frees its slot and permit.
+//     Otherwise a panic ends the worker, and so does a runtime.Goexit: the task fails with errAbandoned and frees its slot and permit.
 //  9. handOn. After an error, Retry may delay the task. A delayed task gives up its slot but keeps its room, and tryAgain puts it at the
 //     front of the queue for step 7. Without another try, OnFail runs, still in the slot. After a success in a pipe, the task moves to the
 //     next stage (pass), or the worker waits for room there (put), in the slot but without the permit. If the move fails, giveUp ends the
@@ -72,13 +72,13 @@ import (
 //     tasks and running handlers are treated as with a plain ctx. The wait for room in step 4 is never lazy.
 //   - If the task that called Do is killed (suspend.Bound.Kill), await does not return but calls runtime.Goexit. Nothing marks the stage's
 //     task as gone or ends its context. A queued task begins in its turn, a running handler runs on, and the answer is dropped. If the
-//     killed task runs a handler, as a worker or in step 3, the handler's task fails with ErrAbandoned, see step 8. Killing an outsider
+//     killed task runs a handler, as a worker or in step 3, the handler's task fails with errAbandoned, see step 8. Killing an outsider
 //     ends its wait for room, as a cancellation does.
 //
 // A task can leave in these ways, too. The first three rows of the table are no tasks yet, and OnFail is not called for them.
 //
 //	step   cause                                        error                           counts as
-//	1      ctx is done, or its task has ended           the cancellation, or ErrEnded   nothing
+//	1      ctx is done, or its task has ended           the cancellation, or errEnded   nothing
 //	2, 4   the stage is full or closed                  ErrFull, ErrClosed              Rejected
 //	4      the wait for room is cancelled, or a cycle   the cancellation, or ErrCycle   nothing
 //	6      a Close, or the ctx of a Shutdown ends       ErrClosed                       Failed
@@ -87,7 +87,7 @@ import (
 //	7      it has waited too long for Delay             ErrLate                         Late
 //	7      its context is done                          the cancellation                Cancelled
 //	8      the handler panics, and OnPanic is set       the panic, as an error          Failed
-//	8      the handler calls runtime.Goexit             ErrAbandoned                    Failed
+//	8      the handler calls runtime.Goexit             errAbandoned                    Failed
 //	9      the handler fails, or the move in a pipe     its error                       Failed, and Dropped for an ErrOverload
 //
 // In step 6 the task is queued, or delayed. It counts as Busy until s.giveUpQueued has called OnFail and given the answer. A task whose
@@ -148,7 +148,7 @@ func adopted(ctx context.Context) (parent *task, from *core, err error) {
 		return nil, nil, nil
 	}
 	if !parent.adopt() {
-		return nil, nil, ErrEnded
+		return nil, nil, errEnded
 	}
 	return parent, parent.here(), nil
 }
@@ -164,7 +164,7 @@ func taskOf(ctx context.Context) *task {
 
 func (g *entrance[In, Out]) full(h how) error {
 	s := g.s
-	if h == always || h == asFull && s.o.Full == FullWait || !s.crowded.Load() || s.priority != nil {
+	if h == always || h == asFull && !s.o.Reject || !s.crowded.Load() || s.priority != nil {
 		return nil
 	}
 	s.pool.guard.Lock()

@@ -4,11 +4,11 @@
 // An overloaded server that starts a goroutine for each request spends most of its time on clients that have given up. A stage
 // rejects requests early, and finishes the requests that it accepts:
 //
-//	db := stage.New("db", query, stage.Options{Width: 40, Queue: 160, Full: stage.FullReject})
+//	db := stage.New("db", query, stage.Options{Width: 40, Queue: 160, Reject: true})
 //	row, err := db.Do(ctx, key) // stage.ErrOverload if 160 tasks are waiting
 //
 // A [Stage] consists of a queue, a handler and a number of workers. Up to Width tasks are in progress, and up to Queue tasks wait.
-// When the queue is full, Options.Full says whether a further task waits for room or is rejected. Options.Delay sheds tasks that
+// When the queue is full, a further task waits for room, or with Options.Reject is rejected. Options.Delay sheds tasks that
 // have waited too long, Prioritize says which tasks begin first, and a [Limiter] such as [Climb] adjusts the width. [Pipe] connects
 // stages in series, a shared [Pool] runs several stages on the same workers, [Replicate] distributes tasks over copies of a stage,
 // and [Each] feeds a sequence through a flow.

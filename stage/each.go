@@ -17,8 +17,8 @@ type EachOptions struct {
 
 // Each feeds the values of the sequence in through f, and yields the answers in the order of these values, unless o.Unordered is set.
 // Each answer is yielded as soon as its turn has come, even while in has no further value yet. At most o.Window tasks are in flight.
-// The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even if Options.Full is
-// FullReject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer, and goes on. A scope.Stream
+// The goroutine or task that ranges over the result feeds f. If a stage is full, Each waits for room, even with
+// Options.Reject, and yields no answer meanwhile. If a task fails, Each yields its error and a zero answer, and goes on. A scope.Stream
 // over an Each stops at the first failed task. For a sequence that cannot fail, see scope.Lift.
 //
 // After a break, Each stops feeding, cancels the tasks in flight, and waits until they are done. After an error of in, Each stops

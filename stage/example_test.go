@@ -23,8 +23,8 @@ func render(_ context.Context, row string) (string, error) { return "<p>" + row 
 func ExampleNew() {
 	db := stage.New("db", query, stage.Options{
 		Width: 40, Queue: 160,
-		Full:  stage.FullReject,     // callers do not wait for room
-		Delay: 5 * time.Millisecond, // queries do not wait in the queue for much longer than this
+		Reject: true,                 // callers do not wait for room
+		Delay:  5 * time.Millisecond, // queries do not wait in the queue for much longer than this
 	})
 	defer db.Shutdown(context.Background())
 
@@ -124,7 +124,7 @@ func ExampleStage_OnFail() {
 func ExampleClimb() {
 	db := stage.New("db", query, stage.Options{
 		Width: 10, Queue: 160,
-		Limit: &stage.Climb{Min: 2, Max: 400},
+		Limit: stage.Climb(2, 400),
 	})
 	http.Handle("/stages", view.Handler(db))
 

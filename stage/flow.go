@@ -15,7 +15,7 @@ import (
 //
 // A task handed in with the context of a handler is a child of the handler's task. The parent is done, and its Do answered, when its
 // handlers and all its children are done. The parent's error is the first error among them. If ctx belongs to a task that has ended,
-// Do, Begin, Submit and TrySubmit fail with ErrEnded.
+// Do, Begin, Submit and TrySubmit fail with an error that is suspend.ErrEnded.
 //
 // A call synchronizes before the start of its handler. The end of the handler synchronizes before the start of the next stage's
 // handler, before OnFail, and before the return of Do.
@@ -33,8 +33,8 @@ type Flow[In, Out any] interface {
 	// ctx, but not its cancellation. The handlers of a child see the cancellation of the parent.
 	Submit(ctx context.Context, in In) error
 
-	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even if Options.Full is
-	// FullWait.
+	// TrySubmit is like Submit but never suspends. If the queue is full, TrySubmit returns ErrFull, even without
+	// Options.Reject.
 	TrySubmit(ctx context.Context, in In) error
 
 	// Close and Shutdown close the stages of the flow: the stages of a Pipe in order, and replicas in order. Shutdown drains each stage

@@ -16,7 +16,7 @@ import (
 )
 
 // flows has a stage, and flows that are made of stages. Each takes an int, waits for let, and returns twice the number; 7 fails.
-func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int, int] {
+func flows(let chan struct{}, reject bool) map[string]func() stage.Flow[int, int] {
 	f := func(_ context.Context, n int) (int, error) {
 		<-let
 		if n == 7 {
@@ -24,7 +24,7 @@ func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int,
 		}
 		return 2 * n, nil
 	}
-	o := stage.Options{Width: 1, Queue: 1, Full: full}
+	o := stage.Options{Width: 1, Queue: 1, Reject: reject}
 	same := func(_ context.Context, n int) (int, error) { return n, nil }
 	return map[string]func() stage.Flow[int, int]{
 		"Stage": func() stage.Flow[int, int] {
@@ -60,11 +60,11 @@ func flows(let chan struct{}, full stage.Full) map[string]func() stage.Flow[int,
 
 // TestFlows checks the same rules for every kind of Flow.
 func TestFlows(t *testing.T) {
-	for name := range flows(nil, stage.FullWait) {
+	for name := range flows(nil, false) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f := flows(let, stage.FullReject)[name]()
+				f := flows(let, true)[name]()
 				done, cancel := context.WithCancel(bg)
 				cancel()
 				_, err := f.Do(done, 1)
@@ -106,7 +106,7 @@ func TestFlows(t *testing.T) {
 			})
 			synctest.Test(t, func(t *testing.T) {
 				let := make(chan struct{})
-				f := flows(let, stage.FullWait)[name]()
+				f := flows(let, false)[name]()
 				var all sync.WaitGroup
 				for i := range 20 {
 					all.Go(func() {

@@ -174,7 +174,7 @@ func TestACancelledDelayHoldsItsScheduler(t *testing.T) {
 	var s *stage.Stage[int, int]
 	require.NoError(t, sched.Run(bg, func(context.Context) error {
 		s = stage.New("s", func(context.Context, int) (int, error) { return 0, errOops },
-			stage.Options{On: sched, Width: 1, Queue: stage.NoQueue, Full: stage.FullReject,
+			stage.Options{On: sched, Width: 1, Queue: stage.NoQueue, Reject: true,
 				Retry: func(error, int) (time.Duration, bool) { return time.Hour, true }})
 		ctx, cancel := context.WithCancel(bg)
 		defer cancel()

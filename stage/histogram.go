@@ -50,14 +50,6 @@ func (h *Histogram) sub(g *Histogram) {
 	h.Sum -= g.Sum
 }
 
-// Mean returns the mean duration, or 0 if h is empty.
-func (h *Histogram) Mean() time.Duration {
-	if h.Count == 0 {
-		return 0
-	}
-	return h.Sum / time.Duration(h.Count)
-}
-
 // Quantile returns an estimate of the q-quantile of the durations, for q from 0 to 1. Quantile returns 0 if h is empty.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.Count))

@@ -51,7 +51,7 @@ func (s *Stage[In, Out]) unwound(returned *bool, e *item[In, Out]) {
 		}
 	}
 	defer s.abandon(e)
-	s.report(e.t, e.in, ErrAbandoned)
+	s.report(e.t, e.in, errAbandoned)
 }
 
 // answered returns the results of a Do whose task has ended on its caller. If ctx is done, the error is the cancellation error, as

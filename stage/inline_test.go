@@ -21,7 +21,7 @@ func TestInlineKeepsTheBound(t *testing.T) {
 				return 0, errOops
 			}
 			return n, nil
-		}, stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject, Retry: forever})
+		}, stage.Options{Width: 1, Queue: stage.NoQueue, Reject: true, Retry: forever})
 		require.NoError(t, s.Submit(bg, 0))
 		synctest.Wait()
 		require.Equal(t, 1, s.Stats().Delayed)
@@ -82,7 +82,7 @@ func TestLentDoAfterARejection(t *testing.T) {
 				}
 				v, err := s.Do(ctx, n-1)
 				return n * v, err
-			}, stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject})
+			}, stage.Options{Width: 1, Queue: stage.NoQueue, Reject: true})
 			if rejected {
 				require.NoError(t, s.Submit(bg, -1))
 				<-held

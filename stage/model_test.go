@@ -18,7 +18,7 @@ import (
 // A model is a stage as its documentation describes it, without concurrency. Its lists have the ids of tasks.
 type model struct {
 	queue   int
-	reject  bool // Full is FullReject
+	reject  bool // Options.Reject
 	lifo    bool
 	level   func(id int) int
 	width   int
@@ -37,7 +37,7 @@ type model struct {
 }
 
 func newModel(o stage.Options, level func(id int) int) *model {
-	return &model{level: level, queue: o.Queue, reject: o.Full == stage.FullReject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
+	return &model{level: level, queue: o.Queue, reject: o.Reject, lifo: o.LIFO, width: o.Width, busy: map[int]bool{}, mayEnd: map[int]bool{},
 		ended: map[int]bool{}, gone: map[int]bool{}, answers: map[int]string{}, dead: map[int]bool{}}
 }
 

@@ -201,7 +201,7 @@ func TestBatchesThatDoNotReturn(t *testing.T) {
 			panic(errOops)
 		}, stage.Options{OnPanic: func(any, []byte) {}}).OnFail(func(context.Context, int, error) { dead++ })
 		_, err := s.Do(bg, 1)
-		require.ErrorIs(t, err, stage.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		_, err = s.Do(bg, 2)
 		require.ErrorIs(t, err, errOops)
 		require.NoError(t, s.Shutdown(bg))
@@ -220,7 +220,7 @@ func TestEach(t *testing.T) {
 				return n, errOops
 			}
 			return 2 * n, nil
-		}, stage.Options{On: on, Width: 4, Queue: 2, Full: stage.FullReject})
+		}, stage.Options{On: on, Width: 4, Queue: 2, Reject: true})
 		for _, unordered := range []bool{false, true} {
 			schedtest.Run(t, on, func() {
 				var got []int
@@ -313,7 +313,7 @@ func TestReplicate(t *testing.T) {
 				return n, nil
 			}, stage.Options{On: on, Queue: 10})
 		})
-		p := stage.Pipe(stage.Flow[int, int](r), stage.New("end", double, stage.Options{On: on}))
+		p := stage.Pipe(r, stage.New("end", double, stage.Options{On: on}))
 		for i := range 200 {
 			require.NoError(t, p.Submit(bg, i))
 		}
@@ -322,7 +322,7 @@ func TestReplicate(t *testing.T) {
 		require.Equal(t, 2000, v)
 		require.NoError(t, r.Shutdown(bg))
 		total := uint64(0)
-		for _, o := range stage.Stages[int, int](r) {
+		for _, o := range stage.Stages(r) {
 			total += o.Stats().Completed
 		}
 		require.EqualValues(t, 201, total)
@@ -330,7 +330,7 @@ func TestReplicate(t *testing.T) {
 	})
 }
 
-// A Do of Replicas is a Do of one of its stages, so the handler may run on the caller. In a pipe it would run on a worker.
+// A Do of replicas is a Do of one of its stages, so the handler may run on the caller. In a pipe it would run on a worker.
 func TestReplicasRunOnTheCaller(t *testing.T) {
 	r := stage.Replicate(2, nil, func(i int) *stage.Stage[int, int] {
 		return stage.New(fmt.Sprint("r", i), func(context.Context, int) (int, error) { return int(gid.Get()), nil }, stage.Options{})
@@ -352,8 +352,8 @@ func TestReplicateByLoad(t *testing.T) {
 		for i := range 9 {
 			require.NoError(t, r.Submit(bg, i))
 		}
-		for i := range 3 {
-			require.EqualValues(t, 3, r.Stage(i).Stats().Accepted)
+		for _, s := range stage.Stages(r) {
+			require.EqualValues(t, 3, s.Stats().Accepted)
 		}
 		require.NoError(t, r.Shutdown(bg))
 	})

@@ -284,7 +284,7 @@ func TestABatchEndsItsTasksTwice(t *testing.T) {
 			return 0, nil
 		}, stage.Options{})
 		_, err := root.Do(bg, 1)
-		require.ErrorIs(t, err, stage.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		st := s.Stats()
 		require.NoError(t, stage.Shutdown(bg, root, s))
 		require.False(t, first)

@@ -9,14 +9,6 @@ import (
 	"github.com/braidgo/braid/suspend"
 )
 
-// A Full says what happens to a new task when the queue is full.
-type Full uint8
-
-const (
-	FullWait   Full = iota // the caller suspends until there is room
-	FullReject             // the call fails with ErrFull
-)
-
 // NoQueue is the value of Options.Queue for a queue of length zero.
 const NoQueue = -1
 
@@ -27,9 +19,9 @@ type Options struct {
 	// or delayed.
 	Width, Queue int
 
-	// Full says what Submit, Do and Begin do when the queue is full. Between the stages of a Pipe, workers always wait for room.
-	// New and NewBatch panic if it is unknown.
-	Full Full
+	// Reject makes Submit, Do and Begin fail with ErrFull when the queue is full. Without Reject, they suspend the caller until there is
+	// room. Between the stages of a Pipe, workers always wait for room.
+	Reject bool
 
 	// Delay sheds tasks that wait too long. The queue is bad if every task that began in the last 100 ms had waited longer than
 	// Delay. While the queue is bad, a task that has waited longer than twice Delay fails with ErrLate instead of beginning. For 100
@@ -70,6 +62,7 @@ type Options struct {
 
 	// OnPanic is called with the value and the stack of a panic in a handler. The task then fails with an error that wraps a
 	// *suspend.PanicError. If OnPanic is nil, the panic continues in the worker: on plain goroutines, it ends the process.
+	// After a runtime.Goexit, or a panic that continues, the task fails with an error that is suspend.ErrAbandoned.
 	OnPanic func(value any, stack []byte)
 }
 
@@ -80,14 +73,17 @@ var (
 	ErrLate      = fmt.Errorf("%w: waited too long", ErrOverload)                            // the task was accepted, and later shed
 	ErrDisplaced = fmt.Errorf("%w: a task of a higher priority took its place", ErrOverload) // the task was accepted, and later displaced
 	ErrClosed    = outcome.Named("stage: closed", suspend.ErrClosed)                         // the stage was closed before the task was accepted, or has given the task up
-	ErrEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
-	ErrAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
-	ErrInput     = errors.New("stage: the input failed") // the sequence of an Each has failed, and not a task
+	ErrInput     = errors.New("stage: the input failed")                                     // the sequence of an Each has failed, and not a task
 
 	// ErrCycle is the error of a wait that was ended because handlers wait for each other in a cycle. The message names the stages
 	// of the cycle. Only Dos and waits for room are examined. Waits in Each are not examined, nor are waits for children handed in
 	// by Begin, Submit or a cancelled Do.
 	ErrCycle = errors.New("stage: stages wait for each other in a cycle of Do")
+)
+
+var (
+	errEnded     = outcome.Named("stage: the task of this context has ended", suspend.ErrEnded)
+	errAbandoned = outcome.Named("stage: a handler did not return", suspend.ErrAbandoned)
 )
 
 // A stageError is an error with the name of a stage. Each stage allocates its stageErrors once, so that a rejection does not
@@ -108,7 +104,7 @@ type stageErrors struct{ full, late, displaced, closed error }
 //
 // If Update returns s.Width, the width stays as it is, even if a SetWidth has changed it during the Update.
 //
-// A Limiter may also have a method Reason() string, as Climb has. It is called after each Update that changes the width, and Stats has its
+// A Limiter may also have a method Reason() string, as that of Climb has. It is called after each Update that changes the width, and Stats has its
 // result.
 type Limiter interface{ Update(s Sample) (width int) }
 

@@ -19,7 +19,7 @@ func TestPriority(t *testing.T) {
 			let := make(chan struct{})
 			var begun, given []int
 			s := stage.New("s", func(_ context.Context, n int) (int, error) { begun = append(begun, n); <-let; return n, nil },
-				stage.Options{Width: 1, Queue: 3, Full: stage.FullReject}).Prioritize(func(n int) int { return n / 10 })
+				stage.Options{Width: 1, Queue: 3, Reject: true}).Prioritize(func(n int) int { return n / 10 })
 			if dead {
 				s.OnFail(func(_ context.Context, n int, err error) {
 					require.ErrorIs(t, err, stage.ErrDisplaced)

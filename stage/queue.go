@@ -89,7 +89,7 @@ func (g *entrance[In, Out]) put(ctx context.Context, t *task, in In, h how, from
 		s.accept(g, t, in, now)
 		p.unlockAndPay()
 		return nil
-	case (h == never || h == asFull && s.o.Full == FullReject) && !s.lends(t):
+	case (h == never || h == asFull && s.o.Reject) && !s.lends(t):
 		if e, ok := s.displace(t); ok {
 			s.accept(g, t, in, now)
 			p.unlockAndPay()

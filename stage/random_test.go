@@ -33,7 +33,7 @@ func answerOf(v int, err error) string {
 		return "cancelled"
 	case errors.As(err, &panicked):
 		return "panic"
-	case errors.Is(err, stage.ErrAbandoned):
+	case errors.Is(err, suspend.ErrAbandoned):
 		return "abandoned"
 	case errors.Is(err, errOops):
 		return "oops"
@@ -50,10 +50,10 @@ func TestModel(t *testing.T) {
 
 func runModel(t *rapid.T, on suspend.Spawner) {
 	o := stage.Options{
-		Width: rapid.IntRange(1, 3).Draw(t, "width"),
-		Queue: rapid.IntRange(1, 3).Draw(t, "queue"),
-		LIFO:  rapid.Bool().Draw(t, "lifo"),
-		Full:  stage.Full(rapid.IntRange(0, 1).Draw(t, "full")),
+		Width:  rapid.IntRange(1, 3).Draw(t, "width"),
+		Queue:  rapid.IntRange(1, 3).Draw(t, "queue"),
+		LIFO:   rapid.Bool().Draw(t, "lifo"),
+		Reject: rapid.Bool().Draw(t, "reject"),
 	}
 	levels := rapid.IntRange(1, 3).Draw(t, "levels")
 	level := func(id int) int { return id % levels }

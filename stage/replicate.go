@@ -2,8 +2,8 @@ package stage
 
 import "context"
 
-// Replicas is a Flow that distributes its tasks over several stages of the same kind, each with its own state.
-type Replicas[In, Out any] struct {
+// replicas is a Flow that distributes its tasks over several stages of the same kind, each with its own state.
+type replicas[In, Out any] struct {
 	flow[In, Out]
 	stages []*Stage[In, Out]
 	key    func(In) uint64
@@ -11,12 +11,13 @@ type Replicas[In, Out any] struct {
 
 // Replicate calls the function make with the numbers from 0 to n-1, and returns a flow that distributes its tasks over the resulting
 // stages. If key is not nil, tasks with the same key go to the same stage; if the Width of that stage is 1, these tasks run one
-// after another, in order. If key is nil, a task goes to the stage with the fewest tasks.
-func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) *Replicas[In, Out] {
+// after another, in order. If key is nil, a task goes to the stage with the fewest tasks. A handler of a Do may run on the caller, see
+// Stage.Do.
+func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[In, Out]) Flow[In, Out] {
 	if n < 1 {
 		panic("stage: Replicate with less than one stage")
 	}
-	r := &Replicas[In, Out]{key: key}
+	r := &replicas[In, Out]{key: key}
 	for i := range n {
 		r.stages = append(r.stages, make(i))
 		r.parts = append(r.parts, r.stages[i])
@@ -38,17 +39,14 @@ func Replicate[In, Out any](n int, key func(In) uint64, make func(i int) *Stage[
 	return r
 }
 
-// Do implements Flow. Its handler may run on the caller, see Stage.Do.
-func (r *Replicas[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+// Do implements Flow.
+func (r *replicas[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	return r.stages[r.choose(in)].Do(ctx, in)
 }
 
-// Stage returns replica i, from 0 to n-1.
-func (r *Replicas[In, Out]) Stage(i int) *Stage[In, Out] { return r.stages[i] }
-
-// A spread is the port of Replicas. The spread chooses a replica for each task.
+// A spread is the port of replicas. The spread chooses a replica for each task.
 type spread[In, Out any] struct {
-	r     *Replicas[In, Out]
+	r     *replicas[In, Out]
 	ports []port[In]
 }
 
@@ -62,7 +60,7 @@ func (s *spread[In, Out]) pass(t *task, in In, now int64, from *core) (dues, boo
 	return s.ports[s.r.choose(in)].pass(t, in, now, from)
 }
 
-func (r *Replicas[In, Out]) choose(in In) int {
+func (r *replicas[In, Out]) choose(in In) int {
 	if r.key != nil {
 		return int(r.key(in) % uint64(len(r.stages)))
 	}

@@ -120,7 +120,7 @@ func TestBeginIsCancelled(t *testing.T) {
 
 func TestFullRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 2, Queue: 3, Full: stage.FullReject})
+		h := hold(stage.Options{Width: 2, Queue: 3, Reject: true})
 		for i := range 5 {
 			require.NoError(t, h.s.Submit(bg, i), "a burst on an idle stage fills Queue and Width")
 		}
@@ -138,7 +138,7 @@ func TestFullRejects(t *testing.T) {
 
 func TestNoQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Full: stage.FullReject})
+		h := hold(stage.Options{Width: 1, Queue: stage.NoQueue, Reject: true})
 		require.NoError(t, h.s.Submit(bg, 1))
 		require.ErrorIs(t, h.s.Submit(bg, 1), stage.ErrFull)
 		h.close(t)
@@ -180,7 +180,7 @@ func TestFullWaits(t *testing.T) {
 // Tasks whose Do has returned do not keep others out: a queue with n of them is cleared by n rejections.
 func TestTheGoneAreSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(stage.Options{Width: 1, Queue: 10, Full: stage.FullReject})
+		h := hold(stage.Options{Width: 1, Queue: 10, Reject: true})
 		require.NoError(t, h.s.Submit(bg, 0))
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(bg)
@@ -238,7 +238,7 @@ func TestRetry(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			return n, nil
-		}, stage.Options{Width: 1, Queue: 2, Full: stage.FullReject, Retry: func(err error, try int) (time.Duration, bool) {
+		}, stage.Options{Width: 1, Queue: 2, Reject: true, Retry: func(err error, try int) (time.Duration, bool) {
 			require.Equal(t, errOops, err)
 			return 1500 * time.Millisecond, try < 3
 		}})
@@ -378,7 +378,7 @@ func TestHandlersThatDoNotReturn(t *testing.T) {
 		require.ErrorIs(t, err, errOops)
 		require.Equal(t, errOops, seen)
 		_, err = futures[2].Await(bg)
-		require.ErrorIs(t, err, stage.ErrAbandoned)
+		require.ErrorIs(t, err, suspend.ErrAbandoned)
 		v, err := futures[3].Await(bg)
 		require.NoError(t, err)
 		require.Equal(t, 3, v)
@@ -698,9 +698,9 @@ func TestATaskThatHasEndedTakesNoChildren(t *testing.T) {
 	}, stage.Options{})
 	_, err := s.Do(bg, 1)
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Submit(leaked, 1), stage.ErrEnded)
+	require.ErrorIs(t, s.Submit(leaked, 1), suspend.ErrEnded)
 	_, err = s.Do(leaked, 1)
-	require.ErrorIs(t, err, stage.ErrEnded)
+	require.ErrorIs(t, err, suspend.ErrEnded)
 	require.NoError(t, s.Submit(stage.Detach(leaked), 1))
 	require.NoError(t, s.Shutdown(bg))
 	require.EqualValues(t, 2, s.Stats().Arrived)
@@ -788,7 +788,6 @@ func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
 		"stage: nil function":                        func() { stage.New[int, int]("s", nil, stage.Options{}) },
 		"stage: negative Width, Queue or Batch":      func() { stage.New("s", double, stage.Options{Width: -1}) },
-		"stage: unknown Full":                        func() { stage.New("s", double, stage.Options{Full: stage.FullReject + 1}) },
 		"stage: SetWidth with a width less than one": func() { stage.New("s", double, stage.Options{}).SetWidth(0) },
 		"stage: a Pool with a width less than one":   func() { stage.NewPool("p", 0, nil) },
 		"stage: Replicate with less than one stage":  func() { stage.Replicate[int, int](0, nil, nil) },

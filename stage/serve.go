@@ -291,14 +291,14 @@ func (s *Stage[In, Out]) abandoned(w *worker, e *item[In, Out]) {
 		s.pool.guard.Lock()
 		s.pool.endWorker(w)
 	}()
-	s.report(e.t, e.in, ErrAbandoned)
+	s.report(e.t, e.in, errAbandoned)
 }
 
 // abandon fails a task whose handler has not returned, and gives back its slot and permit.
 func (s *Stage[In, Out]) abandon(e *item[In, Out]) {
 	var o owed
 	s.pool.guard.Lock()
-	s.vacate(e, &verdict{fate: failed, err: ErrAbandoned}, s.pool.now(), &o)
+	s.vacate(e, &verdict{fate: failed, err: errAbandoned}, s.pool.now(), &o)
 	o.pay()
 }
 

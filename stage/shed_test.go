@@ -66,7 +66,7 @@ func offer(t *testing.T, load float64, warm, measured time.Duration, o stage.Opt
 
 func offerFrom(t *testing.T, seed uint64, load float64, warm, measured time.Duration, o stage.Options) (r offered) {
 	c := &curve{rand: rand.New(rand.NewPCG(seed, seed))}
-	o.Full = stage.FullReject
+	o.Reject = true
 	s := stage.New("resource", func(context.Context, int) (int, error) { c.use(); return 0, nil }, o)
 	rng := rand.New(rand.NewPCG(2*seed, 2*seed))
 	var mu sync.Mutex
@@ -126,7 +126,7 @@ func TestTimeToANo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := stage.Options{Width: 30, Queue: 160, Delay: 5 * time.Millisecond}
 				if limit {
-					o.Limit = &stage.Climb{Max: 400}
+					o.Limit = stage.Climb(0, 400)
 				}
 				r := offer(t, load, 4*time.Second/time.Duration(max(load, 1)), 8*time.Second/time.Duration(max(load, 1)), o)
 				t.Logf("%.1fx, limit %v: good %.2f, p99 %v, p99 of a no %v, width %d", load, limit, r.good, r.yes, r.no, r.width)
@@ -162,7 +162,7 @@ func TestDelayDoesNotStarveClimb(t *testing.T) {
 				warm, measured = 8*time.Second, 2*time.Second
 			}
 			r := offerFrom(t, p.seed, p.load, warm, measured,
-				stage.Options{Width: p.start, Queue: 160, Delay: 5 * time.Millisecond, Limit: &stage.Climb{Max: 400}})
+				stage.Options{Width: p.start, Queue: 160, Delay: 5 * time.Millisecond, Limit: stage.Climb(0, 400)})
 			t.Logf("from %d at %.2fx: served %.4f, good %.2f, width %d", p.start, p.load, r.served, r.good, r.width)
 			switch {
 			case p.load <= 0.75:

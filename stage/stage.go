@@ -24,9 +24,6 @@ func newStage[In, Out any](name string, o Options) *Stage[In, Out] {
 	if o.Gather < 0 || o.Burst < 0 || !(o.Rate >= 0) {
 		panic("stage: negative Gather, Rate or Burst")
 	}
-	if o.Full > FullReject {
-		panic("stage: unknown Full")
-	}
 	if b := o.RetryBudget; b != nil && !(b.Ratio >= 0 && b.Burst >= 0) {
 		panic("stage: negative RetryBudget")
 	}

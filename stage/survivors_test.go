@@ -128,7 +128,7 @@ func TestBoundOfABatchStage(t *testing.T) {
 		s := stage.NewBatch("s", func(_ context.Context, in, out []int) error {
 			<-let
 			return nil
-		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Full: stage.FullReject})
+		}, stage.Options{Width: 2, Queue: 5, Batch: 3, Reject: true})
 		accepted := 0
 		for i := range 30 {
 			if err := s.Submit(bg, i); err == nil {
@@ -177,7 +177,7 @@ func TestClimbIsWorthIt(t *testing.T) {
 		gain float64 // the gain in throughput for a width that is larger by a quarter
 		take bool
 	}{{0, false}, {0.03, false}, {0.07, false}, {0.1, true}, {0.25, true}} {
-		climb := &stage.Climb{}
+		climb := stage.Climb(0, 0)
 		rates := map[int]float64{40: 4000, 50: 4000 * (1 + c.gain)}
 		sample := func(width int) int {
 			return climb.Update(stage.Sample{Width: width, Busy: width, MinQueue: 10, Done: 1000, Elapsed: time.Duration(1000 / rates[width] * float64(time.Second)), Service: 10 * time.Millisecond})

@@ -18,7 +18,7 @@ import (
 // count 0. In the diagram, -P> is a handler that begins a child, -C> a child that is done, and -W> the worker with which the task
 // leaves its last stage.
 //
-//	n  -P> n+1     n >= 0; from -1 it is refused with ErrEnded
+//	n  -P> n+1     n >= 0; from -1 it is refused with errEnded
 //	n  -C> n-1
 //	n  -W> n-1
 //	0  -C,W> -1    done: the answer is given, and then the parent loses a child

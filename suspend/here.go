@@ -32,7 +32,7 @@ func Forbidden() bool {
 	return b != nil && (b.task == nil || b.doing == inBlock)
 }
 
-// Self returns the Task that is bound to the calling goroutine, or a new sched.Thread if there is none. It panics where a Suspend would
+// Self returns the Task that is bound to the calling goroutine, or a new one of sched.NewThread if there is none. It panics where a Suspend would
 // panic. A scheduler that runs on its caller's goroutine parks the caller with this Task, so that it may itself run in a task of
 // another scheduler. The scheduler must call Park in a loop, because any other wake-up of the same task also makes Park return.
 func Self() Task {

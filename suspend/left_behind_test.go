@@ -31,21 +31,15 @@ func (b *bench) do(ctx context.Context) (v int) {
 	v, _ = suspend.Do(ctx, suspend.OpOf[int](b))
 	return v
 }
-func (b *bench) pop() (p int)        { r, p := b.queue.Pop(); r.Resume(2, nil); return p }
-func (b *bench) resumeHead() (p int) { p, _ = b.queue.ResumeHead(2, nil); return p }
 
 // The Resumer resumes the waiter first. Then its queue meets the node, while the task already waits in another queue.
 func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 	ctx, stop := cancel.New(bg)
 	defer stop(nil)
-	for name, how := range map[string]struct {
-		wait func(*bench) int
-		meet func(*bench) int
-	}{
-		"select": {func(b *bench) int { return b.do(ctx) }, (*bench).resumeHead},
-		"lazily": {func(b *bench) int { return b.await(suspend.Lazily(ctx)) }, (*bench).resumeHead},
-		"wait":   {func(b *bench) int { return b.await(ctx) }, (*bench).resumeHead},
-		"pop":    {func(b *bench) int { return b.await(ctx) }, (*bench).pop},
+	for name, wait := range map[string]func(*bench) int{
+		"select": func(b *bench) int { return b.do(ctx) },
+		"lazily": func(b *bench) int { return b.await(suspend.Lazily(ctx)) },
+		"wait":   func(b *bench) int { return b.await(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := fifo.Run(bg, func(context.Context) error {
@@ -64,7 +58,7 @@ func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 						b.guard.Lock()
 						r.Resume(1, nil)
 						for b.queue.Len() > 0 {
-							if p := how.meet(b); p != 7 {
+							if p, _ := b.queue.ResumeHead(2, nil); p != 7 {
 								t.Errorf("the queue has %d", p)
 							}
 						}
@@ -72,7 +66,7 @@ func TestQueueMeetsANodeThatIsLeftBehind(t *testing.T) {
 					}
 				}()
 				for i := range 2000 {
-					if v := how.wait(&both[i%2]); v != 1 {
+					if v := wait(&both[i%2]); v != 1 {
 						t.Errorf("%d: %d", i, v)
 						break
 					}

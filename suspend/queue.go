@@ -205,17 +205,6 @@ func (q *Queue[T, P]) Pending() iter.Seq[P] {
 	}
 }
 
-// Pop takes the first waiter off the queue, so that the caller can use its Resumer and payload. ResumeHead is faster, and lets the
-// task reuse its node. The queue must not be empty.
-func (q *Queue[T, P]) Pop() (Resumer[T], P) {
-	n := q.head
-	if n == nil {
-		panic("suspend: Pop of an empty Queue")
-	}
-	r := n.r
-	return r, q.unlink(n)
-}
-
 // Head returns a pointer to the payload of the first waiter, or nil if the queue is empty. The caller may read and change the
 // payload while it holds the guard.
 func (q *Queue[T, P]) Head() *P {

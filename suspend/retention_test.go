@@ -77,7 +77,9 @@ func TestNothingIsRetained(t *testing.T) {
 			if !o.mine.Resume(count.New(), nil) {
 				t.Error("refused")
 			}
-			o.waiters.Pop()
+			if !o.waiters.DropEnded() {
+				t.Error("the node was not left behind")
+			}
 		}},
 		"Select": {func(ctx context.Context, o *objects, count *schedtest.Objects) {
 			_, _ = suspend.Do(ctx, suspend.OpOf[*schedtest.Object](waits{o, count.New()}))

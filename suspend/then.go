@@ -102,7 +102,7 @@ func (t *continuation[T]) arm(ctx context.Context) {
 	defer t.giveUpUnless(&begun)
 	t.ctx, t.end = ctx, endOf(ctx)
 	t.release = holdOn(t.on)
-	if c, ok := asOf[sched.Crasher](t.on); ok {
+	if c, ok := asOf[crasher](t.on); ok {
 		t.endAtCrash(c)
 	}
 	if t.prepares {
@@ -174,8 +174,16 @@ func (t *continuation[T]) markBegun() {
 	}
 }
 
+// A crasher is a scheduler that may end at any time without its tasks, as a node of a simulation does when it crashes. A crash first
+// calls f of each OnCrash, unless stop has been called before, and then each leave. So all waiters of the scheduler end before one of
+// them leaves its line, and none of them is granted what another has left. If the scheduler has crashed, OnCrash calls f and leave.
+// None of the functions suspends. A Then ends its wait when its executor crashes, and its callback is dropped.
+type crasher interface {
+	OnCrash(f func() (leave func())) (stop func())
+}
+
 // endAtCrash makes a crash of the executor end the wait. If the executor has crashed, the wait ends when it begins.
-func (t *continuation[T]) endAtCrash(c sched.Crasher) {
+func (t *continuation[T]) endAtCrash(c crasher) {
 	release := t.release
 	stop := c.OnCrash(func() (leave func()) {
 		t.crashed.Store(true)

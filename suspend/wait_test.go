@@ -83,8 +83,7 @@ func TestWaitWithoutAQueue(t *testing.T) {
 	})
 }
 
-// A waiter in a Queue is resumed by the Queue, by its Resumer, which leaves the node behind, or by the Resumer after a Pop, in
-// turn.
+// A waiter in a Queue is resumed by the Queue, by its Resumer, which leaves the node behind, or by ResumeHead, in turn.
 func TestWaitIsResumedInAnyWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		var d desk
@@ -100,8 +99,7 @@ func TestWaitIsResumedInAnyWay(t *testing.T) {
 						ok = d.seated.Resume(i, nil)
 					default: // the node is behind that of the last wait
 						for !ok {
-							r, _ := d.queue.Pop()
-							ok = r.Resume(i, nil)
+							_, ok = d.queue.ResumeHead(i, nil)
 						}
 					}
 					return ok

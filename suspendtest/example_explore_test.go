@@ -10,7 +10,7 @@ import (
 	"github.com/braidgo/braid/suspendtest"
 )
 
-// A Box is an MVar with a mistake: it ignores the result of Resume. It is empty at first.
+// A Box is an MVar with a mistake: it ignores the result of ResumeHead. It is empty at first.
 type Box struct {
 	guard  suspend.Guard
 	full   bool
@@ -22,8 +22,8 @@ func (b *Box) Put(_ context.Context, v int) error {
 	b.guard.Lock()
 	defer b.guard.Unlock()
 	if b.takers.Len() > 0 {
-		r, _ := b.takers.Pop()
-		r.Resume(v, nil) // if this returns false, v is lost
+		// If ResumeHead returns false, v is lost.
+		b.takers.ResumeHead(v, nil)
 		return nil
 	}
 	b.full, b.value = true, v

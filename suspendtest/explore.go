@@ -23,10 +23,6 @@ func (w *World) Go(name string, f func(ctx context.Context)) { w.w.Go(name, f) }
 // fails.
 func (w *World) Check(f func() error) { w.w.Check(f) }
 
-// OnIdle registers f, which Explore calls with the names of the live tasks whenever all of them wait. If f returns an error,
-// the run fails. f can detect a lost wake-up even if the waiting task could still be cancelled.
-func (w *World) OnIdle(f func(waiting []string) error) { w.w.OnIdle(f) }
-
 // Log adds a line to the trace of the run. The trace is printed if the run fails.
 func (w *World) Log(format string, args ...any) { w.w.Log(format, args...) }
 

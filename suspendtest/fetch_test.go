@@ -102,7 +102,7 @@ func cancelled(seen map[error]bool) func(w *suspendtest.World) {
 func TestFetch(t *testing.T) {
 	source := fetch.New("double", double, fetch.SourceOptions{})
 	byKey := fetch.ByKey("double", 2, func(_ context.Context, k int) (int, error) { return 2 * k, nil }, fetch.SourceOptions{})
-	inline := fetch.New("double", double, fetch.SourceOptions{Mode: fetch.Inline})
+	inline := fetch.New("double", double, fetch.SourceOptions{Inline: true})
 	var m mutex.Mutex
 	seen := map[error]bool{}
 	for name, p := range map[string]struct {

@@ -160,8 +160,7 @@ func (m *losesWakeUp) Unlock() {
 		panic("mutex: Unlock of an unlocked Mutex")
 	}
 	if m.waiters.Len() > 0 {
-		r, _ := m.waiters.Pop()
-		r.Resume(struct{}{}, nil) // if Resume returns false, no task holds the lock
+		m.waiters.ResumeHead(struct{}{}, nil) // if ResumeHead returns false, no task holds the lock
 		return
 	}
 	m.held = false

@@ -197,7 +197,7 @@ func TestDeadlines(t *testing.T) {
 				done := make(chan error, 1)
 				go func() { done <- dir.do(a) }()
 				must(0, dir.set(a, time.Time{}))
-				task(t, l, func() { must(0, l.Sleep(context.Background(), 40*time.Millisecond)) })
+				task(t, l, func() { must(0, suspend.Sleep(context.Background(), 40*time.Millisecond)) })
 				select {
 				case err := <-done:
 					if err == nil || dir.name == "write" { // the timer was faster than this test

@@ -116,7 +116,7 @@ func dialOne(l *Loop, cs contexts, network string, family int, sa unix.Sockaddr)
 		}
 		if err == unix.EAGAIN { // the backlog of a unix socket is full
 			unix.Close(sys)
-			switch err := l.Sleep(cs[0], delay); err {
+			switch err := l.pick().timers.sleep(cs[0], delay); err {
 			case nil:
 				continue
 			case errLoopClosed:

@@ -169,9 +169,6 @@ func (l *Loop) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // that wraps suspend.ErrClosed. Until then, tasks may still use suspend.Blocking, which calls Block, to clean up.
 func (l *Loop) Block(f func()) error { return l.block.Block(f) }
 
-// Now returns the current time.
-func (l *Loop) Now() time.Time { return time.Now() }
-
 // Same reports whether s is the Loop or one of its reactors. In a task of the Loop, suspend.Here returns a reactor, but
 // suspend.Within(l) returns true.
 func (l *Loop) Same(s suspend.Spawner) bool {
@@ -182,13 +179,6 @@ func (l *Loop) Same(s suspend.Spawner) bool {
 		return s.loop == l
 	}
 	return false
-}
-
-// Sleep suspends the calling task for d. The task may belong to any scheduler. If ctx is done before d has passed,
-// Sleep returns the cancellation error. If the Loop is closed before d has passed, Sleep returns an error that wraps
-// suspend.ErrClosed. If d is zero or less, Sleep does not suspend the task.
-func (l *Loop) Sleep(ctx context.Context, d time.Duration) error {
-	return l.pick().timers.sleep(ctx, d)
 }
 
 // Hold keeps Close from returning until release is called; see sched.Holder.
@@ -212,7 +202,7 @@ func (l *Loop) Stats() sched.Stats {
 }
 
 // Close makes the Loop refuse new work, and closes every Listener and Conn of the Loop: their operations fail with
-// net.ErrClosed. Files stay open. A Sleep of the Loop fails with an error that wraps suspend.ErrClosed. Close suspends its
+// net.ErrClosed. Files stay open. Close suspends its
 // caller until every task, callback and function of Block has ended. Close does not abandon tasks: it waits even for a
 // task that it does not wake, such as one in suspend.Sleep. To end such a task, cancel its context.
 //

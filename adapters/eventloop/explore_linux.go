@@ -194,6 +194,11 @@ func (x *Exploring) InAnHour() {
 	ts.set(newTimer(func() { panic("an hour has passed") }), ts.after(time.Hour))
 }
 
+// Sleep waits as a Dial does while the backlog of a unix socket is full.
+func (x *Exploring) Sleep(ctx context.Context, d time.Duration) error {
+	return x.pick().timers.sleep(ctx, d)
+}
+
 // Freed reports whether no references to the poller are left.
 func (x *Exploring) Freed() bool { return x.poller.refs.Load() == 0 }
 

@@ -163,7 +163,7 @@ func TestStockCodeThatWaitsForItsOwnReactor(t *testing.T) {
 			must(0, <-done)
 		},
 		"database/sql, 20 tasks and two connections": func(t *testing.T, l *eventloop.Loop) {
-			db := sql.OpenDB(sleepy{l})
+			db := sql.OpenDB(sleepy{})
 			defer db.Close()
 			db.SetMaxOpenConns(2)
 			var all sync.WaitGroup
@@ -242,14 +242,14 @@ func TestStockCodeThatWaitsForItsOwnReactor(t *testing.T) {
 }
 
 // A sleepy driver has connections that suspend, as connections over a Conn do.
-type sleepy struct{ l *eventloop.Loop }
+type sleepy struct{}
 
 func (d sleepy) Connect(context.Context) (driver.Conn, error) { return d, d.Sleep() }
 func (d sleepy) Driver() driver.Driver                        { return nil }
 func (d sleepy) Prepare(string) (driver.Stmt, error)          { return nil, driver.ErrSkip }
 func (d sleepy) Begin() (driver.Tx, error)                    { return nil, driver.ErrSkip }
 func (d sleepy) Close() error                                 { return nil }
-func (d sleepy) Sleep() error                                 { return d.l.Sleep(bg, 100*time.Microsecond) }
+func (d sleepy) Sleep() error                                 { return suspend.Sleep(bg, 100*time.Microsecond) }
 
 func (d sleepy) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
 	return driver.RowsAffected(1), d.Sleep()

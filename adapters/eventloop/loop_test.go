@@ -25,7 +25,10 @@ import (
 
 func TestSleep(t *testing.T) {
 	l := open(t, eventloop.Options{})
-	for name, sleep := range map[string]func(context.Context, time.Duration) error{"suspend": suspend.Sleep, "loop": l.Sleep} {
+	for name, sleep := range map[string]func(context.Context, time.Duration) error{
+		"suspend": suspend.Sleep,
+		"dial":    func(ctx context.Context, d time.Duration) error { return eventloop.SleepOn(ctx, l, d) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			var due []time.Time // in the order in which the timers fire; the tasks may begin at different times
@@ -319,7 +322,7 @@ func TestClose(t *testing.T) {
 			wait(net.ErrClosed, func() error { _, err := a.Write(make([]byte, 64<<20)); return err })
 			wait(net.ErrClosed, func() error { _, err := ln.Accept(); return err })
 			suspended(t, l, int64(n)) // otherwise another reactor may begin to Serve first, and Accept fails
-			wait(suspend.ErrClosed, func() error { return l.Sleep(context.Background(), time.Hour) })
+			wait(suspend.ErrClosed, func() error { return eventloop.SleepOn(context.Background(), l, time.Hour) })
 			calls, asleep := make(chan struct{}), make(chan struct{})
 			wait(nil, func() error { return suspend.Blocking(context.Background(), func() { <-calls }) })
 			wait(net.ErrClosed, func() error { return ln.Serve(context.Background(), echo) })
@@ -348,7 +351,7 @@ func TestClose(t *testing.T) {
 				}
 			}
 			never := func() { t.Error("ran after Close") }
-			for _, err := range []error{l.Go(never), l.Execute(never), l.Block(never), l.Sleep(context.Background(), time.Hour)} {
+			for _, err := range []error{l.Go(never), l.Execute(never), l.Block(never), eventloop.SleepOn(context.Background(), l, time.Hour)} {
 				if !errors.Is(err, suspend.ErrClosed) {
 					t.Error(err)
 				}
@@ -493,7 +496,7 @@ func TestCloseStress(t *testing.T) {
 			submitters.Go(func() {
 				for {
 					err := l.Go(func() {
-						_ = l.Sleep(context.Background(), time.Microsecond)
+						_ = eventloop.SleepOn(context.Background(), l, time.Microsecond)
 						l.AfterFunc(0, func() {})
 						ran.Add(1)
 					})

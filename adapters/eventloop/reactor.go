@@ -208,9 +208,6 @@ func (r *reactor) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 // Unwrap returns the Loop, because a reactor offers all that its Loop offers.
 func (r *reactor) Unwrap() suspend.Spawner { return r.loop }
 
-// Now returns the current time.
-func (r *reactor) Now() time.Time { return r.loop.Now() }
-
 // Same reports whether s is the reactor's Loop or a reactor of that Loop.
 func (r *reactor) Same(s suspend.Spawner) bool { return r.loop.Same(s) }
 

@@ -112,6 +112,8 @@ func (ts *timers) afterFunc(d time.Duration, f func()) (stop func() bool) {
 	return func() bool { return ts.stop(t) }
 }
 
+// sleep suspends the calling task for d. If ctx ends first, sleep returns the cancellation error, and if the Loop is closed first,
+// errLoopClosed.
 func (ts *timers) sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return suspend.Err(ctx)

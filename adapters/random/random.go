@@ -86,11 +86,6 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// Run calls Scheduler.Run on a new Scheduler with the default Options.
-func Run(ctx context.Context, main func(ctx context.Context) error) error {
-	return New(Options{}).Run(ctx, main)
-}
-
 // Seed returns the seed of s. Another Scheduler with this seed repeats the order of s.
 func (s *Scheduler) Seed() uint64 { return s.opts.Seed }
 
@@ -136,15 +131,6 @@ func (s *Scheduler) Execute(f func()) error { return s.core.Execute(f) }
 
 // Uint64 returns a random number for the tasks of s; see Options.Seed and sched.Rand.
 func (s *Scheduler) Uint64() uint64 { return s.draw.Uint64() }
-
-// OnIdle registers f to be called once, the next time tasks are left but none of them is runnable. If several functions are
-// registered, they are called in order.
-func (s *Scheduler) OnIdle(f func()) {
-	if f == nil {
-		panic("random: nil function")
-	}
-	s.core.OnIdle(f)
-}
 
 // Hold keeps Run from returning until release is called; see sched.Holder.
 func (s *Scheduler) Hold() (release func(), err error) { return s.core.Hold() }

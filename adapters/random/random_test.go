@@ -244,7 +244,7 @@ func TestRunReturnsThePanicOfMain(t *testing.T) {
 func TestNests(t *testing.T) {
 	err := fifo.Run(bg, func(context.Context) error {
 		outer := suspend.Here()
-		return random.Run(bg, func(context.Context) error {
+		return random.New(random.Options{}).Run(bg, func(context.Context) error {
 			v, err := suspend.Suspend(bg, func(r suspend.Resumer[int]) (int, bool) {
 				_ = outer.Go(func() { r.Resume(1, nil) })
 				return 0, false

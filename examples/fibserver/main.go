@@ -123,7 +123,7 @@ type limits struct {
 func startComposed(addr string, loops, workers int, lim limits) (*composed, error) {
 	pool := workstealing.New(workstealing.Options{Workers: workers})
 	fibs := stage.New("fib", func(ctx context.Context, n int) (int, error) { return fib(ctx, pool, n) },
-		stage.Options{Width: lim.width, Queue: stage.NoQueue, Full: stage.FullReject, On: pool})
+		stage.Options{Width: lim.width, Queue: stage.NoQueue, Reject: true, On: pool})
 	c, err := startLoop(addr, loops, func(ctx context.Context, n int) (int, error) {
 		ctx, cancel := context.WithTimeout(ctx, lim.timeout)
 		defer cancel()

@@ -57,7 +57,7 @@ func staged() (server, *stage.Stage[struct{}, struct{}]) {
 	s := stage.New("resource", func(context.Context, struct{}) (struct{}, error) {
 		use()
 		return struct{}{}, nil
-	}, stage.Options{Width: slots, Queue: 160, Full: stage.FullReject, Delay: 5 * time.Millisecond})
+	}, stage.Options{Width: slots, Queue: 160, Reject: true, Delay: 5 * time.Millisecond})
 	return func(ctx context.Context) error {
 		_, err := s.Do(ctx, struct{}{})
 		return err

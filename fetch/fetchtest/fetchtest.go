@@ -16,10 +16,9 @@ type Source[K comparable, V any] struct {
 	*fetch.Source[K, V]
 	answer func(k K) (V, error)
 
-	mu        sync.Mutex
-	batches   [][]K
-	cancelled int
-	gate      chan struct{} // batches wait until gate is closed, unless gate is nil
+	mu      sync.Mutex
+	batches [][]K
+	gate    chan struct{} // batches wait until gate is closed, unless gate is nil
 }
 
 // New makes a source that answers each key k with the result of answer(k). If answer(k) fails with fetch.ErrNotFound, the
@@ -41,9 +40,6 @@ func (s *Source[K, V]) Load(ctx context.Context, b *fetch.Batch[K, V]) error {
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			s.mu.Lock()
-			s.cancelled++
-			s.mu.Unlock()
 			return ctx.Err()
 		}
 	}
@@ -62,13 +58,6 @@ func (s *Source[K, V]) Batches() [][]K {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.batches)
-}
-
-// Cancelled returns how many batches were cancelled while a Pause delayed them.
-func (s *Source[K, V]) Cancelled() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cancelled
 }
 
 // Pause delays the answers to all batches that are sent from now on, until resume is called.

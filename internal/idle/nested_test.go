@@ -22,8 +22,10 @@ import (
 type run func(ctx context.Context, main func(context.Context) error) error
 
 var runs = map[string]run{
-	"fifo":   fifo.Run,
-	"random": random.Run,
+	"fifo": fifo.Run,
+	"random": func(ctx context.Context, main func(ctx context.Context) error) error {
+		return random.New(random.Options{}).Run(ctx, main)
+	},
 	"fetch": func(ctx context.Context, main func(ctx context.Context) error) error {
 		return fetch.Run(ctx, main, fetch.Options{})
 	},

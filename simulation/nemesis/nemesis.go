@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/braidgo/braid/simulation"
+	"github.com/braidgo/braid/suspend"
 )
 
 // A Kind is a kind of fault, or a set of kinds.
@@ -95,7 +96,7 @@ func Start(w *simulation.World, o Options) (calm func()) {
 	}
 	if o.Kinds == 0 {
 		o.Kinds = all &^ (FullDisk | RotDisk)
-		if w.Guests() {
+		if suspend.Current() == nil { // the caller is a guest, since without Options.Guests it would be a task
 			o.Kinds &^= Pause | Skew
 		}
 	}

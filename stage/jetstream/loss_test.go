@@ -50,7 +50,7 @@ func TestOverloadIsNoFailure(t *testing.T) {
 		done[n]++
 		mu.Unlock()
 		return n, nil
-	}, stage.Options{Width: 1, Queue: 20, Full: stage.FullReject, Delay: 2 * time.Millisecond})
+	}, stage.Options{Width: 1, Queue: 20, Reject: true, Delay: 2 * time.Millisecond})
 	for n := range all {
 		submit(t, q, n)
 	}

@@ -51,7 +51,7 @@ func Rows(before, now []stage.Stats, elapsed time.Duration) []Row {
 			Name: s.Name, A: rate(d.Arrived), S: rate(d.Completed),
 			Rejected: rate(d.Rejected), Late: rate(d.Late), Failed: rate(d.Failed),
 			Waiting: s.Waiting, Busy: s.Busy, Delayed: s.Delayed, Outside: s.Outside, W: s.Width, Queue: s.Queue,
-			L: ms(d.Service.Mean()), L99: ms(d.Service.Quantile(0.99)),
+			L: ms(d.Service.Sum / time.Duration(max(d.Service.Count, 1))), L99: ms(d.Service.Quantile(0.99)),
 			Wait50: ms(d.Wait.Quantile(0.5)), Wait99: ms(d.Wait.Quantile(0.99)),
 			TotalCompleted: s.Completed, TotalArrived: s.Arrived, TotalRejected: s.Rejected, TotalLate: s.Late,
 			TotalFailed: s.Failed, TotalCancelled: s.Cancelled, Reason: s.Reason,

@@ -24,7 +24,7 @@ func overloaded(t *testing.T) (observed []stage.Observed, offer func(n int), clo
 	disk := stage.New("disk", func(_ context.Context, n int) (int, error) {
 		time.Sleep(10 * time.Millisecond)
 		return n, nil
-	}, stage.Options{Width: 4, Queue: 8, Full: stage.FullReject})
+	}, stage.Options{Width: 4, Queue: 8, Reject: true})
 	front := stage.New("front", func(ctx context.Context, n int) (int, error) { return n, disk.Submit(stage.Detach(ctx), n) }, stage.Options{Queue: 100})
 	p := stage.Pipe(fast, front)
 	observed = append(stage.Stages(p), disk)

@@ -1,4 +1,4 @@
-// Package collections provides transactional collections: a Map, a Queue, a Slot and a Counter. Each collection is built
+// Package collections provides transactional collections: a Map, a Queue and a Slot. Each collection is built
 // from stm.Vars with the public API of package stm, so a transaction can combine operations on several collections, and
 // wait until all of them are possible:
 //
@@ -8,8 +8,8 @@
 //			return err
 //		}
 //		stock, _ := inStock.Get(tx, order.Item)
-//		if err := collections.Check(stock >= order.Number); err != nil {
-//			return err // waits until there are more, and the order stays in the queue
+//		if stock < order.Number {
+//			return stm.Retry // waits until there are more, and the order stays in the queue
 //		}
 //		inStock.Set(tx, order.Item, stock-order.Number)
 //		return shipped.Put(tx, order)
@@ -24,22 +24,6 @@
 package collections
 
 import "github.com/braidgo/braid/stm"
-
-// Modify sets v to f(x), where x is the value of v, and returns the new value. f may be called several times.
-func Modify[T any](tx *stm.Tx, v *stm.Var[T], f func(T) T) T {
-	x := f(v.Get(tx))
-	v.Set(tx, x)
-	return x
-}
-
-// Check returns nil if ok is true, and stm.Retry otherwise. A transaction that returns stm.Retry waits until a Var that it
-// has read changes.
-func Check(ok bool) error {
-	if ok {
-		return nil
-	}
-	return stm.Retry
-}
 
 // A Slot is empty or holds one value, like a channel with a buffer of one, or an MVar.
 type Slot[T any] struct{ v stm.Var[*T] }
@@ -69,14 +53,3 @@ func (s *Slot[T]) Read(tx *stm.Tx) (x T, err error) {
 	}
 	return *p, nil
 }
-
-// A Counter is an int64 that transactions add to. All transactions that Add to the same Counter conflict.
-type Counter struct{ n stm.Var[int64] }
-
-// Add adds d, which may be negative, to c and returns the sum.
-func (c *Counter) Add(tx *stm.Tx, d int64) int64 {
-	return Modify(tx, &c.n, func(n int64) int64 { return n + d })
-}
-
-// Value returns the value of c.
-func (c *Counter) Value(tx *stm.Tx) int64 { return c.n.Get(tx) }

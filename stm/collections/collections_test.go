@@ -26,13 +26,13 @@ import (
 
 var bg = context.Background()
 
-// A world holds one collection of each type, and a call is an operation on one of them.
+// A world holds one collection of each type and a Var, and a call is an operation on one of them.
 type world struct {
 	m     collections.Map[int, int]
 	open  collections.Queue[int]
 	bound *collections.Queue[int]
 	slot  collections.Slot[int]
-	count collections.Counter
+	count stm.Var[int64]
 }
 
 const bound = 3
@@ -89,9 +89,12 @@ func (w *world) do(tx *stm.Tx, c call) (got string, err error) {
 	case "read":
 		x, err = w.slot.Read(tx)
 	case "count":
-		got = fmt.Sprint(w.count.Add(tx, int64(c.v)-5), w.count.Value(tx))
+		w.count.Set(tx, w.count.Get(tx)+int64(c.v)-5)
+		got = fmt.Sprint(w.count.Get(tx))
 	case "check":
-		err = collections.Check(w.count.Value(tx) <= int64(c.v)-5)
+		if w.count.Get(tx) > int64(c.v)-5 {
+			err = stm.Retry
+		}
 	}
 	return got + fmt.Sprint(" ", x), err
 }
@@ -139,7 +142,7 @@ func (c call) on(s *state) (got string, ok bool) {
 		take(&s.slot, true)
 	case "count":
 		s.count += int64(c.v) - 5
-		got = fmt.Sprint(s.count, s.count)
+		got = fmt.Sprint(s.count)
 	case "check":
 		ok = s.count <= int64(c.v)-5
 	}

@@ -18,7 +18,7 @@ func Example() {
 	ctx := context.Background()
 	var orders collections.Queue[order]
 	var stock collections.Map[string, int]
-	var sold collections.Counter
+	var sold stm.Var[int]
 	var last collections.Slot[string] // the last item that was shipped, until it is taken
 	shipped := collections.NewQueue[order](10)
 
@@ -32,11 +32,11 @@ func Example() {
 			return err
 		}
 		left, _ := stock.Get(tx, next.item)
-		if err := collections.Check(left >= next.number); err != nil {
-			return err
+		if left < next.number {
+			return stm.Retry
 		}
 		stock.Set(tx, next.item, left-next.number)
-		sold.Add(tx, int64(next.number))
+		sold.Set(tx, sold.Get(tx)+next.number)
 		if _, err := last.Read(tx); err == nil {
 			_, _ = last.Take(tx)
 		}
@@ -51,20 +51,11 @@ func Example() {
 
 	_ = stm.Atomically(ctx, func(tx *stm.Tx) error {
 		left, _ := stock.Get(tx, "chair")
-		fmt.Println(left, "in stock,", sold.Value(tx), "sold")
+		fmt.Println(left, "in stock,", sold.Get(tx), "sold")
 		return nil
 	})
 	// Output:
 	// shipped: <nil>
 	// shipped again: false <nil>
 	// 1 in stock, 4 sold
-}
-
-func ExampleModify() {
-	visits := stm.NewVar(41)
-	n, _ := stm.Do(context.Background(), func(tx *stm.Tx) (int, error) {
-		return collections.Modify(tx, visits, func(n int) int { return n + 1 }), nil
-	})
-	fmt.Println(n)
-	// Output: 42
 }

@@ -72,7 +72,8 @@ func (p *path[K, V]) at(level int) *stm.Var[bucket[K, V]] {
 // add adds d to the count of the part of the map to which the path leads.
 func (p *path[K, V]) add(tx *stm.Tx, d int) {
 	if p.level >= countLevel {
-		Modify(tx, &p.nodes[countLevel].count, func(n int) int { return n + d })
+		count := &p.nodes[countLevel].count
+		count.Set(tx, count.Get(tx)+d)
 	}
 }
 

@@ -50,14 +50,6 @@ type Holder interface {
 	Hold() (release func(), err error)
 }
 
-// A Crasher is a scheduler that may end at any time without its tasks, as a node of a simulation does when it crashes. A crash first
-// calls f of each OnCrash, unless stop has been called before, and then each leave. So all waiters of the scheduler end before one of
-// them leaves its line, and none of them is granted what another has left. If the scheduler has crashed, OnCrash calls f and leave.
-// None of the functions suspends. A Then ends its wait when its executor crashes, and its callback is dropped.
-type Crasher interface {
-	OnCrash(f func() (leave func())) (stop func())
-}
-
 // A Withdrawer is a Spawner that may queue a function before it begins. GoUntil is like Go, but f may never run: if ctx ends while f is
 // queued, or if the scheduler drops f, as a node of a simulation does when it crashes. Then withdrawn is called instead. If GoUntil
 // returns nil, exactly one of the two functions is called. If ctx has ended, withdrawn obeys the contract of Unpark; otherwise it is
@@ -98,18 +90,22 @@ type Switcher interface {
 	Back() (next func() (struct{}, bool), yield func(struct{}) bool)
 }
 
-// A Thread is a suspend.Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Thread
-// belongs to the goroutine that parks it. Use NewThread, because the zero Thread is never unparked.
-type Thread struct{ permit chan struct{} }
+// NewThread returns a suspend.Task that parks a goroutine natively. An adapter for a goroutine pool can decorate and bind it. The Task
+// belongs to the goroutine that parks it.
+func NewThread() interface {
+	Park()
+	Unpark()
+} {
+	return thread{make(chan struct{}, 1)}
+}
 
-// NewThread returns a Thread for one goroutine.
-func NewThread() Thread { return Thread{make(chan struct{}, 1)} }
+type thread struct{ permit chan struct{} }
 
 // Park waits for the permit.
-func (t Thread) Park() { <-t.permit }
+func (t thread) Park() { <-t.permit }
 
 // Unpark stores the permit.
-func (t Thread) Unpark() {
+func (t thread) Unpark() {
 	select {
 	case t.permit <- struct{}{}:
 	default:

@@ -18,7 +18,7 @@ type uploads struct {
 }
 
 func newUploads(on suspend.Spawner, save func(ctx context.Context, file string) (struct{}, error)) *uploads {
-	return &uploads{keyed.NewSemaphore[string](2), stage.New("disk", save, stage.Options{Width: 4, Queue: 8, Full: stage.FullReject, On: on})}
+	return &uploads{keyed.NewSemaphore[string](2), stage.New("disk", save, stage.Options{Width: 4, Queue: 8, Reject: true, On: on})}
 }
 
 func (u *uploads) upload(ctx context.Context, user, file string) (status int) {

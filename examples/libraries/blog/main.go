@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		defer db.Close()
 		options := fetch.SourceOptions{MaxBatch: 500} // SQLite limits the number of parameters
 		if *sequential {
-			options.Mode = fetch.Immediate
+			options.Immediate = true
 		}
 		b = newBlog(db, options)
 	}

@@ -29,7 +29,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fanout", flag.ContinueOnError)
 	down := flags.String("down", "rating", "the `service` that is down: listing, product, stock, rating or none")
-	slow := flags.Bool("slow", false, "stock takes 200 ms; compare Rounds and Eager")
+	slow := flags.Bool("slow", false, "stock takes 200 ms; show the page with Eager, too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer loop.Close()
 	s := newServices(server.URL, &calls)
-	policies := []fetch.Policy{fetch.Rounds}
+	ways := []bool{false}
 	if *slow {
-		policies = append(policies, fetch.Eager)
+		ways = append(ways, true)
 	}
-	for _, policy := range policies {
-		o := fetch.Options{Policy: policy, Trace: *slow, OnBatch: logger(out)}
-		page := promise.Go(ctx, loop, func(ctx context.Context) (string, error) { return s.render(fetch.Label(ctx, names[policy]), o, out) })
+	for _, eager := range ways {
+		o := fetch.Options{Eager: eager, Trace: *slow, OnBatch: logger(out)}
+		page := promise.Go(ctx, loop, func(ctx context.Context) (string, error) { return s.render(fetch.Label(ctx, names[eager]), o, out) })
 		text, err := page.Await(ctx)
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-var names = map[fetch.Policy]string{fetch.Rounds: "Rounds", fetch.Eager: "Eager"}
+var names = map[bool]string{false: "Rounds", true: "Eager"}
 
 // logger returns an OnBatch function that writes a line for each batch. A tracer would start a span instead.
 func logger(out io.Writer) func(context.Context, fetch.BatchInfo) (context.Context, func(error)) {

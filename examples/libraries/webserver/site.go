@@ -35,7 +35,7 @@ import (
 type site struct {
 	open     opener
 	cpu      *stage.Pool
-	cache    *stage.Replicas[lookup, *page]
+	cache    stage.Flow[lookup, *page]
 	disk     *stage.Stage[string, *page]
 	compress *stage.Stage[*page, *page]
 }
@@ -56,10 +56,10 @@ func newSite(on suspend.Spawner, reactors, cache int, open opener) *site {
 	seed := maphash.MakeSeed()
 	part := func(l lookup) uint64 { return maphash.String(seed, l.name) }
 	s.cache = stage.Replicate(parts, part, func(i int) *stage.Stage[lookup, *page] {
-		return stage.New(fmt.Sprint("cache ", i), newCache(cache/parts), stage.Options{On: on, Width: 1, Queue: 10_000, Full: stage.FullReject})
+		return stage.New(fmt.Sprint("cache ", i), newCache(cache/parts), stage.Options{On: on, Width: 1, Queue: 10_000, Reject: true})
 	})
-	s.disk = stage.New("disk", s.read, stage.Options{On: on, Width: inFlight, Queue: 5000, Full: stage.FullReject, Delay: patience / 4})
-	s.compress = stage.New("compress", compress, stage.Options{Pool: s.cpu, Queue: 1000, Full: stage.FullReject})
+	s.disk = stage.New("disk", s.read, stage.Options{On: on, Width: inFlight, Queue: 5000, Reject: true, Delay: patience / 4})
+	s.compress = stage.New("compress", compress, stage.Options{Pool: s.cpu, Queue: 1000, Reject: true})
 	return s
 }
 

@@ -24,16 +24,12 @@ var unused = map[string]string{
 	"adapters/netstack: Conn.ReadableOp":   "of a Conn, like the same method of an eventloop",
 	"adapters/netstack: Conn.WriteContext": "Write with a context, as Serve does",
 	"adapters/netstack: Listener.Accept":   "as of a net.Listener",
-	"adapters/random: Scheduler.OnIdle":    "as of a fifo",
 	"adapters/random: Scheduler.Seed":      "for tests of users",
 	"cancel: WithDeadline":                 "the form of package context",
-	"fetch: Batched":                       "the Mode of the zero SourceOptions",
 	"stage/otel: Register":                 "the way into the module",
 	"stage/prom: NewCollector":             "the way into the module",
-	"stage: FullWait":                      "the Full of the zero Options",
 	"suspendtest: Kill":                    "the check of a Kill for schedulers of users",
 	"suspendtest: Ending":                  "an option for tests of users",
-	"suspendtest: World.OnIdle":            "an option for tests of users",
 }
 
 // A code holds the names that TestUsed finds in the repository, by folder.

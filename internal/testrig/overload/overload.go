@@ -76,7 +76,7 @@ func Goroutines() Server {
 // Staged returns a server in which a stage limits the use of the resource.
 func Staged(name string, o stage.Options) Server {
 	use := Resource(1)
-	o.Width, o.Full = Slots, stage.FullReject
+	o.Width, o.Reject = Slots, true
 	s := stage.New("resource", func(context.Context, struct{}) (struct{}, error) {
 		use()
 		return struct{}{}, nil

@@ -115,7 +115,7 @@ var paths = []path{
 			return one(func() { all(10) }), one(func() { all(times) })
 		}
 	}},
-	{"a Do of Replicas with a key", 0, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Do of replicas with a key", 0, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		r := stage.Replicate(runs, func(run int) uint64 { return uint64(run) }, func(int) *stage.Stage[int, int] {
 			return stage.New("s", func(_ context.Context, run int) (int, error) { return run, nil }, stage.Options{On: p})
 		})
@@ -124,7 +124,7 @@ var paths = []path{
 			return one(do), one(func() { repeat(times, do) })
 		}
 	}},
-	{"a Do of Replicas without a key", 10, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Do of replicas without a key", 10, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		r := stage.Replicate(runs, nil, func(int) *stage.Stage[int, int] {
 			return stage.New("s", func(_ context.Context, run int) (int, error) { return run, nil }, stage.Options{On: p})
 		})

@@ -35,6 +35,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 	"github.com/braidgo/braid/watch"
 )
@@ -311,14 +312,13 @@ var groups = map[string]map[string]func(p *part) string{
 	"cache": {
 		"Get":    func(p *part) string { return say(p.cache.Get(p.ctx, 1)) },
 		"Forget": func(p *part) string { p.cache.Forget(1); return "" },
-		"Len":    func(p *part) string { return say(p.cache.Len()) },
+		"Stats":  func(p *part) string { s := p.cache.Stats(); return say(s.Kept + s.Loading) },
 	},
 	"broadcast": {
 		"Publish":    func(p *part) string { return say(p.topic.Publish(p.ctx, p.me)) },
 		"TryPublish": func(p *part) string { return try(p.topic.PublishOp(10 + p.me)) },
 		"Recv":       func(p *part) string { return say(p.sub.Recv(p.ctx)) },
 		"TryRecv":    func(p *part) string { return try(p.sub.RecvOp()) },
-		"Missed":     func(p *part) string { return say(p.sub.Missed()) },
 		"CloseSub":   func(p *part) string { p.sub.Close(); return "" },
 		"Close":      func(p *part) string { return say(p.topic.Close()) },
 	},
@@ -381,7 +381,7 @@ var groups = map[string]map[string]func(p *part) string{
 		"Cancel":   func(p *part) string { p.group.Cancel(nil); return "" },
 		"Shutdown": func(p *part) string { return say(p.group.Shutdown(p.ctx)) },
 		"Hold": func(p *part) string {
-			release, err := p.group.Hold()
+			release, err := p.group.On(nil).(sched.Holder).Hold()
 			if err == nil {
 				release()
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/braidgo/braid/scope"
 	"github.com/braidgo/braid/semaphore"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 )
 
@@ -279,11 +280,12 @@ func TestALookSeesMembers(t *testing.T) {
 				return nil
 			})
 		},
-		"Scope.Hold": func(body func(add func(f func()), look func() string)) {
+		"Hold of a Scope": func(body func(add func(f func()), look func() string)) {
 			_ = scope.Run(bg, func(_ context.Context, s *scope.Scope) error {
-				release, _ := s.Hold()
+				members := s.On(nil).(sched.Holder)
+				release, _ := members.Hold()
 				body(func(f func()) { _ = suspend.Here().Go(func() { f(); release() }) }, func() string {
-					release, err := s.Hold()
+					release, err := members.Hold()
 					if err == nil {
 						release()
 					}

@@ -54,8 +54,7 @@ func (b *box) Put(ctx context.Context, v int) error {
 			return none, false
 		}
 		if b.wrong == "pop, commit, then look" && b.takers.Len() > 0 {
-			r, _ := b.takers.Pop()
-			r.Resume(v, nil)
+			b.takers.ResumeHead(v, nil)
 			return none, true
 		}
 		if _, ok := b.takers.Resume(v, nil); !ok {
@@ -87,9 +86,7 @@ func (b *box) takeLocked() (v int, ok bool) {
 	v = b.value
 	switch {
 	case b.wrong == "the putter's value is published, and then its Resume looked at" && b.putters.Len() > 0:
-		r, next := b.putters.Pop()
-		b.value = next
-		r.Resume(struct{}{}, nil)
+		b.value, _ = b.putters.ResumeHead(struct{}{}, nil)
 		return v, true
 	case b.wrong == "the putter is not woken":
 		b.full.Store(false)
@@ -155,8 +152,8 @@ func (p *permits) Release(n int64) {
 
 func (p *permits) grant() {
 	for n := p.waiters.Head(); n != nil && *n <= p.free; n = p.waiters.Head() {
-		r, n := p.waiters.Pop()
-		if r.Resume(struct{}{}, nil) || p.wrong == "a cancelled waiter swallows the permit" {
+		n, resumed := p.waiters.ResumeHead(struct{}{}, nil)
+		if resumed || p.wrong == "a cancelled waiter swallows the permit" {
 			p.free -= n
 		}
 		if p.wrong == "one grant for each release" {
@@ -301,7 +298,7 @@ func (e *event) fire() {
 		e.guard.Lock()
 		e.set.Store(true)
 		for e.waiters.Len() > 0 {
-			if r, _ := e.waiters.Pop(); !r.Resume(struct{}{}, nil) {
+			if _, ok := e.waiters.ResumeHead(struct{}{}, nil); !ok {
 				break
 			}
 		}

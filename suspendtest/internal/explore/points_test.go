@@ -29,6 +29,7 @@ import (
 	"github.com/braidgo/braid/stage"
 	"github.com/braidgo/braid/stm"
 	"github.com/braidgo/braid/suspend"
+	"github.com/braidgo/braid/suspend/sched"
 	"github.com/braidgo/braid/suspendtest/internal/explore"
 	"github.com/braidgo/braid/watch"
 )
@@ -138,7 +139,6 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Topic.Close":          func() func() { c := broadcast.New[int](); return func() { _ = c.Close() } },
 		"Subscription.Close":   func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { _ = s.Close() } },
 		"Topic.Subscribers":    func() func() { c := broadcast.New[int](); return func() { c.Subscribers() } },
-		"Subscription.Missed":  func() func() { s := broadcast.New[int]().Subscribe(1, broadcast.Wait); return func() { s.Missed() } },
 		"Limiter.SetLimit":     func() func() { l := rate.NewLimiter(1, 1); return func() { l.SetLimit(2) } },
 		"Semaphore.Resize":     func() func() { s := semaphore.New(1); return func() { s.Resize(2) } },
 		"Semaphore.Close":      func() func() { s := semaphore.New(1); return func() { _ = s.Close() } },
@@ -180,13 +180,12 @@ func TestAnOperationThatNeedNotWaitIsAPoint(t *testing.T) {
 		"Send":                func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { _ = in.Ref().Send(1) } },
 		"Inbox.Len":           func() func() { in := actor.Open[int](bg, actor.Options[int]{}); return func() { in.Len() } },
 		"Scope.Go":            inScope(func(s *scope.Scope) { s.Go(suspend.Here(), func(context.Context) error { return nil }) }),
-		"Scope.Hold":          inScope(func(s *scope.Scope) { release, _ := s.Hold(); release() }),
+		"Hold of a Scope":     inScope(func(s *scope.Scope) { release, _ := s.On(nil).(sched.Holder).Hold(); release() }),
 		"Scope.Cancel":        inScope(func(s *scope.Scope) { s.Cancel(nil) }),
 		"idle.Group.Go":       func() func() { g := idle.New(suspend.Goroutines, nil); return func() { _ = g.Go(func() {}) } },
 		"keyed.Mutex.Lock":    func() func() { var m keyed.Mutex[int]; return func() { m.Lock(1) } },
 		"keyed.Mutex.TryLock": func() func() { var m keyed.Mutex[int]; return func() { m.TryLock(1) } },
 		"keyed.Mutex.Len":     func() func() { var m keyed.Mutex[int]; return func() { m.Len() } },
-		"Cache.Len":           func() func() { c := cache(); return func() { c.Len() } },
 	} {
 		program := func(w *explore.World) {
 			x := 0

@@ -76,7 +76,7 @@ func fetchOutsider(w *explore.World) {
 		return nil
 	}, fetch.SourceOptions{})
 	answered := func(v int, err error) bool {
-		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fetch.ErrEnded) {
+		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, suspend.ErrEnded) {
 			panic(fmt.Sprint(v, err))
 		}
 		return err == nil
@@ -175,7 +175,7 @@ func fetchClose(w *explore.World) {
 		defer stop(nil)
 		defer cancel.AfterFunc(ctx, func() { stop(nil) })()
 		v, err := src.Get(own, 1)
-		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, fetch.ErrEnded) {
+		if err == nil && v != 2 || err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, suspend.ErrEnded) {
 			panic(fmt.Sprint(v, err))
 		}
 	})

@@ -304,7 +304,7 @@ var stagePrograms = []program{
 	{"stage, swept", "3 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
 		var let promise.Promise[int]
-		s := stageOf(p, "s", stage.Options{Queue: 1, Width: 1, Full: stage.FullReject}, func(_ context.Context, n int) error {
+		s := stageOf(p, "s", stage.Options{Queue: 1, Width: 1, Reject: true}, func(_ context.Context, n int) error {
 			if n == 0 {
 				_, _ = let.Await(bg)
 			}
@@ -399,12 +399,12 @@ var stagePrograms = []program{
 		w.Go("late", func(context.Context) {
 			if ctx := leaked.Load(); ctx != nil {
 				ended := over.Load()
-				switch err := leaf.Submit(*ctx, 2); err {
-				case nil:
+				switch err := leaf.Submit(*ctx, 2); {
+				case err == nil:
 					if want++; ended {
 						panic("a child of a task that is done")
 					}
-				case stage.ErrEnded:
+				case errors.Is(err, suspend.ErrEnded):
 				default:
 					panic(err)
 				}
@@ -487,7 +487,7 @@ var stagePrograms = []program{
 	}},
 	{"stage, tree, rejected", "1 × 1", func(w *explore.World) {
 		p := stage.NewPool("p", 1, here{})
-		leaf := stageOf(p, "leaf", stage.Options{Queue: stage.NoQueue, Width: 1, Full: stage.FullReject}, func(context.Context, int) error { return nil })
+		leaf := stageOf(p, "leaf", stage.Options{Queue: stage.NoQueue, Width: 1, Reject: true}, func(context.Context, int) error { return nil })
 		root := stageOf(p, "root", stage.Options{}, func(ctx context.Context, n int) error {
 			_, _ = leaf.Submit(ctx, n), leaf.Submit(ctx, n)
 			return nil

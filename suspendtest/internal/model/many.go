@@ -107,10 +107,9 @@ func Topics(anew func() Topic) Spec {
 				Kind{Name: fmt.Sprint("Recv", i), Seen: "=," + closed,
 					Run: func(ctx context.Context, _ int) string { return value(sub.Recv(ctx)) },
 					Op:  func(int) suspend.Op[string] { return valued(sub.RecvOp()) }},
-				Kind{Name: fmt.Sprint("Missed", i), Try: true, Run: func(context.Context, int) string { return equals(int(sub.Missed())) }},
 				Kind{Name: fmt.Sprint("Close", i), Try: true, Run: func(context.Context, int) string { sub.Close(); return "ok" }})
 		}
-		return &System{Title: title, Parts: []Part{part}, Probe: []Call{{0, 3, 0}, {0, 6, 0}, {0, 4, 0}, {0, 7, 0}, {0, 0, 999}}}
+		return &System{Title: title, Parts: []Part{part}, Probe: []Call{{0, 1, 0}, {0, 2, 0}, {0, 2, 0}, {0, 2, 0}, {0, 4, 0}, {0, 4, 0}, {0, 4, 0}, {0, 0, 999}}}
 	}}
 }
 
@@ -126,7 +125,6 @@ type subModel struct {
 	room   int
 	policy broadcast.Policy
 	buffer []int
-	missed int
 	gap    int
 	ended  string
 }
@@ -156,8 +154,6 @@ func (t *topicModel) Serve(w *World) bool {
 			return true
 		}
 		switch s := &t.subs[o.Kind[len(o.Kind)-1]-'0']; {
-		case o.Kind[0] == 'M':
-			w.End(o, equals(s.missed))
 		case o.Kind[0] == 'C':
 			s.ended, s.buffer, s.gap = broadcast.ErrClosed.Error(), nil, 0
 			w.End(o, "ok")
@@ -194,7 +190,6 @@ func (t *topicModel) publish(w *World, o Waiter) bool {
 			s.buffer = append(slices.Clip(s.buffer), o.Arg)
 		case s.policy == broadcast.DropOldest || s.policy == broadcast.Lag:
 			s.buffer = append(slices.Clone(s.buffer[1:]), o.Arg)
-			s.missed++
 			if s.policy == broadcast.Lag {
 				s.gap++
 			}
