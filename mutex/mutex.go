@@ -37,7 +37,8 @@ import (
 //
 // Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter: it wakes the waiter to
 // compete for the lock, so a running task may lock the Mutex before that waiter runs. A hand-over would leave the lock idle until the
-// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves.
+// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves. A goroutine without
+// a task looks at a held Mutex for about ten microseconds before it becomes a waiter, and may lock the Mutex then.
 //
 // At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for a long time, the waiters
 // behind it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent
@@ -160,6 +161,14 @@ type locker struct {
 }
 
 func (m *Mutex) lockSlow(ctx context.Context) (err error) {
+	if m.spin() {
+		m.took(0)
+		if err := suspend.Err(ctx); err != nil {
+			m.Unlock()
+			return err
+		}
+		return nil
+	}
 	ctx = lazily.Allow(ctx)
 	w := &locker{m: m}
 	defer w.leaveQueue()
