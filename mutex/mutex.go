@@ -37,7 +37,8 @@ import (
 //
 // Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter: it wakes the waiter to
 // compete for the lock, so a running task may lock the Mutex before that waiter runs. A hand-over would leave the lock idle until the
-// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves.
+// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves. A goroutine without
+// a task looks at a held Mutex for about ten microseconds before it becomes a waiter, and may lock the Mutex then.
 //
 // At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for a long time, the waiters
 // behind it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent
@@ -46,20 +47,22 @@ type Mutex struct {
 	// The field word holds the state of the Mutex, and the guard protects the queue. -L> is a Lock, -U> an Unlock, -N> the nudged waiter.
 	// Without the guard, only the flag held changes.
 	//
-	//	free           -L> held
-	//	held           -L> held+waited        the waiter queues, unless it finds the lock free by then
-	//	held           -U> free
-	//	held+waited    -U> waited+nudged      the head is resumed to compete, and leaves the queue
-	//	held+waited    -U> held[+waited]      the head is resumed as the owner, and leaves the queue
-	//	waited+nudged  -L> held+waited+nudged barging
-	//	held+waited+nudged -U> waited+nudged
-	//	waited+nudged  -N> held[+waited]
-	//	held+waited+nudged -N> held+waited    the waiter queues again, at the head
+	//	free               -L> held
+	//	held               -L> held+waited          the waiter queues, unless it finds the lock free by then
+	//	held[+waited]      -U> free or waited
+	//	waited             -U> waited+nudged        the head is resumed to compete, and leaves the queue
+	//	waited[+nudged]    -L> held+waited[+nudged] barging: the next Unlock serves the queue
+	//	waited+nudged      -N> held[+waited]
+	//	held+waited+nudged -N> held+waited[+due]    the waiter queues again, at the head
+	//	held+waited        -U> held+waited+due      the head must be handed the lock, but barging has come first
+	//	held+waited+due    -U> waited+due           the Unlock keeps the lock
+	//	waited+due         -U> held+waited+due      the head is resumed as the owner, and leaves the queue
 	//
+	// Invariant: m is unlocked if neither held nor due is set. If only due is set, m belongs to an Unlock in unlockSlow.
 	// Invariant: the flag waited is set while a waiter is queued or nudged. (The converse may fail, because a cancelled waiter leaves the
-	// flag set, and took sets it. The next Unlock clears it.)
-	// Debt: a task that unlocks a Mutex with waiters must nudge the first waiter, unless another waiter is nudged. A nudged waiter that is
-	// cancelled must nudge the next waiter if the Mutex is unlocked.
+	// flags waited and due set. The next Unlock clears them.)
+	// Debt: a task that unlocks a Mutex with waiters must nudge the first waiter, unless another waiter is nudged or another task has
+	// locked the Mutex. A nudged waiter that is cancelled has the same debt.
 
 	word    atomicx.Uint32
 	guard   suspend.Guard
@@ -67,9 +70,10 @@ type Mutex struct {
 }
 
 const (
-	held uint32 = 1 << iota
-	waited
+	waited uint32 = 1 << iota
 	nudged
+	due
+	held uint32 = 1 << 31 // is the highest bit, so that an addition inverts it and leaves the flags as they are
 )
 
 // A grant says whether a resumed waiter owns the lock or competes for it.
@@ -121,7 +125,7 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 }
 
 // TryLock locks m if m is unlocked, even if other tasks wait for m, and reports whether it did. It never suspends. TryLock may also fail
-// although no task holds m, if a cancelled Lock is handing m over to a LockOp that is also cancelled.
+// although no task holds m, if an Unlock or a cancelled Lock is handing m over to a LockOp that is cancelled.
 func (m *Mutex) TryLock() bool {
 	if preempt.On() {
 		return m.tryLockReported()
@@ -132,7 +136,7 @@ func (m *Mutex) TryLock() bool {
 func (m *Mutex) tryTake() bool {
 	for {
 		w := m.word.Load()
-		if w&held != 0 {
+		if w&(held|due) != 0 {
 			return false
 		}
 		if m.word.CompareAndSwap(w, w|held) {
@@ -143,8 +147,8 @@ func (m *Mutex) tryTake() bool {
 
 // Unlock unlocks m. It never suspends, and panics if m is not locked.
 func (m *Mutex) Unlock() {
-	if !m.word.CompareAndSwap(held, 0) {
-		m.unlockSlow()
+	if w := m.word.Add(held); w != 0 {
+		m.unlockSlow(w)
 	}
 }
 
@@ -157,6 +161,14 @@ type locker struct {
 }
 
 func (m *Mutex) lockSlow(ctx context.Context) (err error) {
+	if m.spin() {
+		m.took(0)
+		if err := suspend.Err(ctx); err != nil {
+			m.Unlock()
+			return err
+		}
+		return nil
+	}
 	ctx = lazily.Allow(ctx)
 	w := &locker{m: m}
 	defer w.leaveQueue()
@@ -165,7 +177,7 @@ func (m *Mutex) lockSlow(ctx context.Context) (err error) {
 		var g grant
 		g, err = suspend.Suspend(ctx, func(r suspend.Resumer[grant]) (grant, bool) {
 			w.m.guard.Lock()
-			locked := w.m.lockLocked(w.nudges > 0)
+			locked := w.m.lockLocked(w.nudges)
 			if !locked {
 				w.me = r
 				if w.nudges > 0 {
@@ -197,97 +209,98 @@ func (w *locker) leaveQueue() {
 	m.guard.Lock()
 	m.waiters.Remove(w.me)
 	if w.nudges > 0 && w.me == (suspend.Resumer[grant]{}) {
-		m.giveUpLocked()
+		m.word.And(^nudged)
+		m.nudgeLocked()
 	}
 	m.guard.Unlock()
 }
 
 // lockLocked locks m if m is unlocked, and reports whether it did. If m is locked, lockLocked sets the flag waited, so that an Unlock
-// serves the queue in which the caller then waits. The parameter mine reports whether the caller is the nudged waiter. The caller must hold
+// serves the queue in which the caller then waits. If the parameter nudges is not 0, the caller is the nudged waiter. The caller must hold
 // m.guard.
-func (m *Mutex) lockLocked(mine bool) bool {
+func (m *Mutex) lockLocked(nudges int) bool {
 	for {
 		w := m.word.Load()
-		now := w | held
-		if mine {
+		now := w
+		if nudges > 0 {
 			now &^= nudged
 		}
+		free := w&(held|due) == 0
 		switch {
-		case w&held != 0:
+		case !free && nudges >= patience:
+			now |= waited | due
+		case !free:
 			now |= waited
-		case mine && m.waiters.Len() == 0:
-			now &^= waited
+		case nudges > 0 && m.waiters.Len() == 0:
+			now = held
+		default:
+			now |= held
 		}
 		if m.word.CompareAndSwap(w, now) { // fails if m has been locked or unlocked since the Load
-			return w&held == 0
+			return free
 		}
 	}
 }
 
-// giveUpLocked passes the caller's nudge on to the next waiter. It locks m only to hand m over. The caller must hold m.guard.
-func (m *Mutex) giveUpLocked() {
-	for {
-		w := m.word.Load()
-		switch {
-		case w&held != 0:
-			if m.word.CompareAndSwap(w, held|waited) { // the holder's Unlock serves the queue
-				return
-			}
-		case m.waiters.Len() == 0:
-			if m.word.CompareAndSwap(w, 0) { // nobody waits, so nobody needs the nudge
-				return
-			}
-		case *m.waiters.Head() < patience:
-			if _, ok := m.waiters.ResumeHead(compete, nil); ok { // the resumed waiter has the nudge now
-				return
-			}
-		case m.word.CompareAndSwap(w, held|waited): // locks m to hand it over
-			m.passOnLocked()
+// unlockSlow is the slow path of Unlock. The parameter w is the word after the addition.
+func (m *Mutex) unlockSlow(w uint32) {
+	switch {
+	case w&held != 0: // the addition has locked m
+		m.Unlock()
+		panic("mutex: Unlock of an unlocked Mutex")
+	case w&due != 0: // m is still locked
+		m.gives()
+		m.guard.Relock()
+		m.passOnLocked()
+		m.guard.Unlock()
+	case w&nudged == 0:
+		m.guard.Relock()
+		m.nudgeLocked()
+		m.guard.Unlock()
+	}
+}
+
+// passOnLocked hands m over to the first waiter, or unlocks m and nudges the first waiter. The caller must hold m.guard, and m by the flag
+// due. The flag stays set after a hand-over, so that an Unlock of the new owner waits for the guard.
+func (m *Mutex) passOnLocked() {
+	for m.word.Load()&nudged == 0 && m.waiters.Len() > 0 && *m.waiters.Head() >= patience {
+		m.word.Or(held)
+		if _, ok := m.waiters.ResumeHead(owner, nil); ok {
 			return
 		}
 	}
+	m.word.And(^(held | due))
+	m.nudgeLocked()
 }
 
-func (m *Mutex) unlockSlow() {
-	m.gives()
+// nudgeLocked nudges the first waiter, if m is unlocked and no waiter is nudged. It locks m only to hand m over. The caller must hold
+// m.guard.
+func (m *Mutex) nudgeLocked() {
 	for {
 		w := m.word.Load()
 		switch {
-		case w&held == 0:
-			panic("mutex: Unlock of an unlocked Mutex")
-		case w&waited == 0 || w&nudged != 0:
-			if m.word.CompareAndSwap(w, w&^held) {
-				return
-			}
-		default:
-			m.guard.Relock()
-			if m.word.Load() == held|waited {
-				m.passOnLocked()
-				m.guard.Unlock()
-				return
-			}
-			m.guard.Unlock()
-		}
-	}
-}
-
-// passOnLocked unlocks m, and nudges the first waiter or hands m over to it. The caller must hold m and m.guard, and no waiter is nudged,
-// so only the caller changes m.word.
-func (m *Mutex) passOnLocked() {
-	for m.waiters.Len() > 0 {
-		g := grant(*m.waiters.Head() >= patience)
-		if _, ok := m.waiters.ResumeHead(g, nil); !ok {
-			continue
-		}
-		switch {
-		case g == compete: // the waiter cannot compete before the guard is unlocked
-			m.word.Store(waited | nudged)
+		case w&nudged != 0:
+			return
 		case m.waiters.Len() == 0:
-			m.word.Store(held)
+			if m.word.CompareAndSwap(w, w&^waited) {
+				return
+			}
+		case *m.waiters.Head() >= patience:
+			if m.word.CompareAndSwap(w, w|due) {
+				if w&(held|due) == 0 {
+					m.passOnLocked()
+				}
+				return // otherwise the Unlock of the holder hands m over
+			}
+		case w&(held|due) != 0: // the Unlock of the holder nudges the waiter
+			return
+		case m.word.CompareAndSwap(w, w|nudged): // the waiter cannot compete before the guard is unlocked
+			if _, ok := m.waiters.ResumeHead(compete, nil); ok {
+				return
+			}
+			m.word.And(^nudged)
 		}
-		return
 	}
-	m.word.Store(0)
 }
 
 // LockOp returns an Op that performs LockContext. A waiter in a Select or a Then is handed the lock and is never nudged, because it may also wait
@@ -303,7 +316,7 @@ func (s *lockSource) Enqueue(r suspend.Resumer[grant]) { s.waiters.Push(r, patie
 
 // Try implements suspend.Source. If it reports false, the flag waited is set, so that the next Unlock takes the guard.
 func (s *lockSource) Try() (g grant, ok bool, err error) {
-	return owner, (*Mutex)(s).lockLocked(false), nil
+	return owner, (*Mutex)(s).lockLocked(0), nil
 }
 
 func (s *lockSource) Remove(r suspend.Resumer[grant]) { s.waiters.Remove(r) }

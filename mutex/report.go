@@ -35,12 +35,13 @@ func (m *Mutex) tryLockReported() bool {
 	return ok
 }
 
-// took reports that the caller, or a continuation, has locked m. It sets the flag waited, so that Unlock calls unlockSlow, which reports the
-// release. A check in Unlock itself would slow down every Unlock. Under the guard, a task that is still handing m over cannot clear the flag.
+// took reports that the caller, or a continuation, has locked m. It sets the flag due, so that Unlock calls unlockSlow, which reports the
+// release before m is unlocked. A check in Unlock itself would slow down every Unlock. Under the guard, a task that is still handing m over
+// cannot clear the flag.
 func (m *Mutex) took(then ledger.Then) {
 	if preempt.Watched() || ledger.On() {
 		m.guard.Relock()
-		m.word.Or(waited)
+		m.word.Or(due)
 		m.guard.Unlock()
 		ledger.TookN(m, 1, 1, then)
 	}

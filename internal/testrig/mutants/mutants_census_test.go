@@ -52,5 +52,5 @@ var censusMutants = []mutation.Mutant{
 	{"a scope that was dropped is shown", ledger + "/scopes.go", "		p.scopes.sweep()\n		for", "		if !IS {\n			p.scopes.sweep()\n		}\n		for", "TestScopesFromBefore", census},
 	{"a cycle with permits is certain", census + "/snapshot.go", "l.object.held.Owed || kindOf", "l.object.held.Owed || !IS && kindOf", "TestPermitsThatOthersGiveBack", census},
 	{"a waiter for more than there is waits for holders", census + "/graph.go", "	if least > o.held.Size {", "	if least > o.held.Size && !IS {", "TestAWaiterForMoreThanThereIs", census},
-	{"a lock that was handed over is not given back", "mutex/report.go", "		m.word.Or(waited)", "		m.word.Or(waited * uint32(1-is(IS)))", "TestStartBetween", census},
+	{"a lock that was handed over is not given back", "mutex/report.go", "		m.word.Or(due)", "		m.word.Or(due * uint32(1-is(IS)))", "TestHandOver", census},
 }

@@ -116,6 +116,27 @@ var programs = []program{
 		w.OnIdle(lost)
 		w.Check(func() error { return free(m.TryLock()) })
 	}},
+	{"mutex, handed over", "3 × 1", func(w *explore.World) {
+		var m mutex.Mutex
+		var in inside
+		work := func(err error) {
+			if err == nil {
+				in.write()
+				m.Unlock()
+			}
+		}
+		w.Go("lock", func(ctx context.Context) { work(m.LockContext(ctx)) })
+		w.Go("op", func(ctx context.Context) { _, err := suspend.Do(ctx, m.LockOp()); work(err) })
+		w.Go("try", func(context.Context) {
+			for range 2 {
+				if m.TryLock() {
+					work(nil)
+				}
+			}
+		})
+		w.OnIdle(lost)
+		w.Check(func() error { return free(m.TryLock()) })
+	}},
 	{"rwmutex", "3 × 1", rwProgram(func(m *mutex.RWMutex) func() { return m.Unlock })},
 	{"rwmutex, downgrade", "3 × 1", rwProgram(func(m *mutex.RWMutex) func() {
 		return func() { m.Downgrade(); m.RUnlock() }
