@@ -183,3 +183,23 @@ func TestCloseWithQueues(t *testing.T) {
 		}
 	})
 }
+
+// Tasks from outside begin beside all kinds of work, from goroutines that start one task each, and from one that starts many.
+func TestTasksFromOutsideBesideOthers(t *testing.T) {
+	for name, busy := range busyWith {
+		t.Run(name, func(t *testing.T) {
+			withQueues(t, 0, func(p *workstealing.Pool) {
+				defer busy(p)()
+				n := scale(100)
+				began := make(chan int, 2*n)
+				for i := range n {
+					go func() { _ = p.Go(func() { began <- i }) }()
+					require.NoError(t, p.Go(func() { began <- i }))
+				}
+				for range 2 * n {
+					<-began
+				}
+			})
+		})
+	}
+}

@@ -146,32 +146,46 @@ var paths = []path{
 			return one(commit), one(func() { repeat(times, commit) })
 		}
 	}},
-	{"Go from outside", 8.5, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
-		return func(int) (setup, path []func()) {
-			start := func(n int) {
-				var ended promise.Promise[int]
-				ran := 0
-				go repeat(n, func() {
-					must(p.Go(func() {
-						if ran++; ran == n {
-							must2(ended.Fill(0))
-						}
-					}))
-				})
-				_, err := ended.Await(bg)
-				must(err)
-			}
-			return one(func() { start(10) }), one(func() { start(times) })
-		}
+	{"Go from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return fromOutside(func(ran func()) { must(p.Go(ran)) })
 	}},
-	{"a task that another worker steals", 23, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"Go and a wake-up from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return fromOutside(func(ran func()) {
+			var woken promise.Promise[int]
+			waits := make(chan int)
+			must(p.Go(func() {
+				close(waits)
+				_, err := woken.Await(bg)
+				must(err)
+				ran()
+			}))
+			<-waits
+			must2(woken.Fill(0))
+		})
+	}},
+	{"a task that another worker steals", 2, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return besideAFreeWorker(func() {
 			ran := make(chan int)
 			must(p.Go(func() { ran <- 0 }))
 			<-ran
 		})
 	}},
-	{"a fork that another worker steals", 15, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a task that another worker steals, and again after its wake-up", 4, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return besideAFreeWorker(func() {
+			var woken promise.Promise[int]
+			waits, ran := make(chan int), make(chan int)
+			must(p.Go(func() {
+				close(waits)
+				_, err := woken.Await(bg)
+				must(err)
+				ran <- 0
+			}))
+			<-waits
+			must2(woken.Fill(0))
+			<-ran
+		})
+	}},
+	{"a fork that another worker steals", 2, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return besideAFreeWorker(func() {
 			ran := make(chan int)
 			_, _, err := workstealing.Join(bg, p, func(context.Context) (int, error) { return <-ran, nil },
@@ -182,6 +196,27 @@ var paths = []path{
 }
 
 func one(f func()) []func() { return []func(){f} }
+
+// fromOutside does an operation on goroutines outside the pool, ten times on each. The operation makes a task call ran.
+func fromOutside(op func(ran func())) func(int) (setup, path []func()) {
+	return func(int) (setup, path []func()) {
+		start := func(n int) {
+			var ended promise.Promise[int]
+			left := n
+			ran := func() {
+				if left--; left == 0 {
+					must2(ended.Fill(0))
+				}
+			}
+			for range n / 10 {
+				go repeat(10, func() { op(ran) })
+			}
+			_, err := ended.Await(bg)
+			must(err)
+		}
+		return one(func() { start(10) }), one(func() { start(times) })
+	}
+}
 
 // besideAFreeWorker does an operation in a task of the first worker. The task of the second worker waits meanwhile.
 func besideAFreeWorker(op func()) func(int) (setup, path []func()) {
