@@ -98,7 +98,7 @@ var paths = []path{
 			return one(func() {}), one(func() { repeat(times, func() { m.Lock(); m.Unlock() }) })
 		}
 	}},
-	{"a Get of fetch", 2, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Get of fetch", .3, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
 		src := fetch.BySlice("same", func(_ context.Context, keys []int) ([]int, error) { return keys, nil }, fetch.SourceOptions{})
 		return func(int) (setup, path []func()) {
 			all := func(n int) {
@@ -124,7 +124,7 @@ var paths = []path{
 			return one(do), one(func() { repeat(times, do) })
 		}
 	}},
-	{"a Do of Replicas without a key", 10, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Do of Replicas without a key", 6, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		r := stage.Replicate(runs, nil, func(int) *stage.Stage[int, int] {
 			return stage.New("s", func(_ context.Context, run int) (int, error) { return run, nil }, stage.Options{On: p})
 		})
@@ -149,7 +149,7 @@ var paths = []path{
 	{"Go from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return fromOutside(func(ran func()) { must(p.Go(ran)) })
 	}},
-	{"Go and a wake-up from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"Go and a wake-up from outside", 1.5, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return fromOutside(func(ran func()) {
 			var woken promise.Promise[int]
 			waits := make(chan int)
@@ -208,13 +208,15 @@ func fromOutside(op func(ran func())) func(int) (setup, path []func()) {
 					must2(ended.Fill(0))
 				}
 			}
-			for range n / 10 {
-				go repeat(10, func() { op(ran) })
-			}
+			some := make(chan int, 100) // fewer than the coroutines that a worker keeps
+			go repeat(n/10, func() {
+				some <- 0
+				go func() { repeat(10, func() { op(ran) }); <-some }()
+			})
 			_, err := ended.Await(bg)
 			must(err)
 		}
-		return one(func() { start(10) }), one(func() { start(times) })
+		return one(func() { start(3000) }), one(func() { start(times) })
 	}
 }
 
@@ -224,7 +226,11 @@ func besideAFreeWorker(op func()) func(int) (setup, path []func()) {
 		both := func(n int) []func() {
 			var ended promise.Promise[int]
 			return []func(){
-				func() { repeat(n, op); must2(ended.Fill(0)) },
+				func() {
+					repeat(64, suspend.Yield) // short steps, after which the worker's queue has room
+					repeat(n, op)
+					must2(ended.Fill(0))
+				},
 				func() { _, err := ended.Await(bg); must(err) },
 			}
 		}
