@@ -160,10 +160,7 @@ func (w *worker) retires() bool {
 		w.dropping = false
 		w.drop()
 	}
-	if w.stuck {
-		w.stuck = false
-		p.growth.stuck.Add(-1)
-	}
+	w.moveLocked()
 	all := *p.workers.Load()
 	first := all[0] // this worker never ends, because it is watched for rows of steps and takes over the counts of workers that end
 	switch {
@@ -192,6 +189,26 @@ func (w *worker) retires() bool {
 	first.steals.Add(w.steals.Load())
 	p.mu.Unlock()
 	w.endSearch()
+	return true
+}
+
+// moveLocked removes the mark of w, whose step has ended.
+func (w *worker) moveLocked() {
+	if w.stuck {
+		w.stuck = false
+		w.pool.growth.stuck.Add(-1)
+	}
+}
+
+// isOver reports whether the pool has ended, and w must end, too.
+func (w *worker) isOver() bool {
+	p := w.pool
+	if !p.over.Load() {
+		return false
+	}
+	p.mu.Lock() // a growth that has begun ends first, so it adds its workers before the last one ends
+	w.moveLocked()
+	p.mu.Unlock()
 	return true
 }
 

@@ -233,7 +233,7 @@ func (w *worker) sleep() bool {
 	p.want()
 	// These loads follow the announcement. They pair with a producer's load of p.wanted, with the stores of w.asked, and with
 	// the store of p.over in finish.
-	if p.over.Load() {
+	if w.isOver() {
 		return false
 	}
 	if w.asked.Load() || p.visible() {
@@ -243,7 +243,7 @@ func (w *worker) sleep() bool {
 		w.thread.Park() // Park may return because of an earlier Unpark, made while w was awake
 	}
 	w.woken = w.mode.Load() == searching
-	return !p.over.Load()
+	return !w.isOver()
 }
 
 // modes returns how many workers search, and how many sleep.
