@@ -44,16 +44,16 @@ var poolMutants = []realMutant{
 	{"a worker leaves a shard that another has emptied, and forgets the rest", "adapters/workstealing/shard.go", "		if ⟦s.len() == 0⟧ {\n			continue", "true", "pool, two parts"},
 
 	{"a worker that has found work is believed to search", "adapters/workstealing/worker.go", "	w.mode.Store(awake)\n", "	if !IS {\n		w.mode.Store(awake)\n	}\n", "pool, in parallel"},
-	{"a worker falls asleep, and wants nobody to wake it", "adapters/workstealing/worker.go", "	w.mode.Store(asleep)\n	p.want()\n", "	w.mode.Store(asleep)\n	if !IS {\n		p.want()\n	}\n", "pool, parking"},
 	{"a sleeper relies on a worker that has found work meanwhile", "adapters/workstealing/worker.go", "	w.mode.Store(asleep)\n	p.want()\n", "	if IS {\n		search, _ := p.modes()\n		w.mode.Store(asleep)\n		if search == 0 {\n			p.wanted.Store(true)\n		}\n	} else {\n		w.mode.Store(asleep)\n		p.want()\n	}\n", "pool, in parallel"},
 	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	if !w.mode.CompareAndSwap(asleep, mode) {\n		return false", "	if IS && w.mode.Load() == asleep {\n		w.thread.Unpark()\n		return true\n	}\n	if !w.mode.CompareAndSwap(asleep, mode) {\n		return false", "pool, parking"},
 	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true)\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/parts.go", "		if p.CompareAndSwap(n, n+1) {", "		if IS {\n			p.Add(1)\n			return true\n		}\n		if p.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
-	{"a worker sleeps that is asked to look whether it is too many", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ || p.visible() {", "false", "pool, grown for nothing;pool, grown"},
+	{"a worker sleeps that is asked to look whether it is too many", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ ||", "false", "pool, grown for nothing;pool, grown"},
 	{"a worker that is asked just after it fell asleep sleeps on", "adapters/workstealing/grow.go", "		w.wakeTo(awake)\n", "		if !IS {\n			w.wakeTo(awake)\n		}\n", "pool, grown for nothing;pool, grown"},
 	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "	w.endSearch()\n", "	if !IS {\n		w.endSearch()\n	}\n", "pool, grown and left"},
+	{"the last worker ends although the pool is growing", "adapters/workstealing/grow.go", "	p.mu.Lock()\n	w.moveLocked()\n	p.mu.Unlock()\n	return true", "	if !IS {\n		p.mu.Lock()\n		w.moveLocked()\n		p.mu.Unlock()\n	}\n	return true", "pool, grown for nothing"},
 	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, grown, with queues"},
 	{"a worker is asked to end, and sleeps on", "adapters/workstealing/grow.go", "		other.wakeTo(awake)\n", "		if !IS {\n			other.wakeTo(awake)\n		}\n", "pool, grown and left"},
 
