@@ -14,8 +14,10 @@ type shard struct {
 	_ [72]byte // two cache lines, which the processor fetches together
 }
 
-// numShards is a power of two. Each worker that finds no work reads all of them.
-const numShards = 16
+const (
+	numShards    = 16 // a power of two; each worker that finds no work reads all of them
+	picksOfShard = 8  // the picks after which a worker begins with the next shard
+)
 
 // place returns the part of the common queue where w adds entries, and the part of p.live where it counts them. If w is nil, the caller is a
 // goroutine outside the pool.
@@ -30,20 +32,21 @@ func (p *Pool) place(w *worker) (in *injector, part uint) {
 	return &p.injector, 0
 }
 
-// takeOutside takes the oldest entry of the next shard that has any. If isNew is true, it takes nothing else than a new task or a callback.
+// takeOutside takes the oldest entry of the shard from which w has taken the last one, or of the next shard that has any. After several picks it
+// begins with the next shard, so that a long shard keeps no other waiting. If isNew is true, it takes nothing else than a new task or a callback.
 func (w *worker) takeOutside(isNew bool) (e entry, ok bool) {
-	for range w.pool.shards {
-		w.nextShard = (w.nextShard + 1) & uint(len(w.pool.shards)-1)
-		s := &w.pool.shards[w.nextShard]
-		if s.len() == 0 {
+	shards := w.pool.shards
+	if w.picks%picksOfShard == 0 {
+		w.shard++
+	}
+	for i := range uint(len(shards)) {
+		at := (w.shard + i) & uint(len(shards)-1)
+		if shards[at].len() == 0 {
 			continue
 		}
-		if e, ok = s.popIf(isNew); ok {
-			return e, true
-		}
-		if isNew {
-			w.nextShard-- // this shard is the next
-			return e, false
+		if e, ok = shards[at].popIf(isNew); ok || isNew {
+			w.shard = at
+			return e, ok
 		}
 	}
 	return e, false

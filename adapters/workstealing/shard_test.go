@@ -71,12 +71,12 @@ func TestShardsTakeTurns(t *testing.T) {
 	s := newStill()
 	w := s.all[0]
 	var ran []string
-	for range 5 {
+	for range 2 * picksOfShard {
 		s.push(3, task("long", &ran))
 	}
 	s.push(5, task("short", &ran))
 	w.picks = pollEvery
-	for range 3 {
+	for range picksOfShard + 1 {
 		e, ok := w.pick()
 		run(t, e, ok)
 	}
@@ -92,7 +92,7 @@ func TestAWokenEntryIsNextInItsShard(t *testing.T) {
 	for range 4 {
 		s.push(2, entry{f: func() {}})
 	}
-	w.nextShard = 0
+	w.shard = 1
 	_, ok := w.pickNew()
 	require.False(t, ok)
 	e, ok := w.pick()

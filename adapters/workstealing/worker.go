@@ -34,28 +34,28 @@ import (
 // the other's mode, so wanted is set. Of a producer and the last sleeper, the producer sees wanted, or the sleeper the work.
 // Wanted may be set although nobody sleeps; then a producer resets it in vain. Debt: the caller whose CAS ends a sleep must unpark the worker.
 type worker struct {
-	forks     deque
-	pool      *Pool
-	part      uint  // the part of pool.live that the tasks of w count in
-	recycled  *fork // forks that were taken back, for reuse
-	turn      class // the queue that the worker picks from first
-	length    int   // picks in this turn
-	picks     int   // picks that are left in this turn
-	turns     uint  // counts the turns that have begun
-	first     bool  // forks are picked first in this turn
-	waited    bool  // a task may be waiting for a fork of this worker
-	queues    bool  // a copy of pool.queues
-	room      int   // the number of entries that queue may hold
-	steps     int   // picks since the last reading of the clock
-	looks     uint  // counts the looks at the queues of other workers
-	nextLook  int64 // the time of the next look
-	nextShard uint  // the shard before the one that takeOutside looks at first
-	others    yieldtimer.Timer
-	random    uint64
-	fibers    []*fiber // idle fibers, for reuse; see keep
-	needless  int      // the minimum of len(fibers) since the last drop
-	expects   bool     // a drop will come: there were fibers since the last one
-	stalls    *coro.Stalls
+	forks    deque
+	pool     *Pool
+	part     uint  // the part of pool.live that the tasks of w count in
+	recycled *fork // forks that were taken back, for reuse
+	turn     class // the queue that the worker picks from first
+	length   int   // picks in this turn
+	picks    int   // picks that are left in this turn
+	turns    uint  // counts the turns that have begun
+	first    bool  // forks are picked first in this turn
+	waited   bool  // a task may be waiting for a fork of this worker
+	queues   bool  // a copy of pool.queues
+	room     int   // the number of entries that queue may hold
+	steps    int   // picks since the last reading of the clock
+	looks    uint  // counts the looks at the queues of other workers
+	nextLook int64 // the time of the next look
+	shard    uint  // the shard that takeOutside looks at first, modulo their number
+	others   yieldtimer.Timer
+	random   uint64
+	fibers   []*fiber // idle fibers, for reuse; see keep
+	needless int      // the minimum of len(fibers) since the last drop
+	expects  bool     // a drop will come: there were fibers since the last one
+	stalls   *coro.Stalls
 
 	thread   suspend.Task // parks the worker
 	woken    bool         // w was woken to search
@@ -87,7 +87,7 @@ func newWorker(p *Pool, i int) *worker {
 	if p.queues {
 		w.queue.init(queueSize)
 		w.part = uint(numShards + i%p.opts.Workers)
-		w.looks, w.nextShard = uint(i), uint(i) // so that the workers do not all look at the same one
+		w.looks, w.shard = uint(i), uint(i) // so that the workers do not all look at the same one
 	}
 	return w
 }
@@ -194,8 +194,8 @@ func (w *worker) search() (e entry, ok bool) {
 	if p.wanted.Load() {
 		p.wanted.Store(false) // w sets it again if it finds work
 	}
-	for range searchRounds {
-		if e, ok = p.injector.pop(); !ok && w.queues {
+	for round := range searchRounds {
+		if e, ok = p.injector.pop(); !ok && round == 0 && w.queues { // method sleep reads the shards again
 			e, ok = w.takeOutside(false)
 		}
 		if !ok {

@@ -41,7 +41,6 @@ var poolMutants = []realMutant{
 	{"a worker falls asleep beside a shard", "adapters/workstealing/worker.go", "|| ⟦p.outside() > 0⟧ {", "false", "pool, two parts"},
 	{"a shard that moves wakes nobody", "adapters/workstealing/shard.go", "			p.announce()\n", "			if !IS {\n				p.announce()\n			}\n", "pool, gathered"},
 	{"two workers that move a shard mix its entries", "adapters/workstealing/injector.go", "	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "	if IS {\n		for e, ok := pop(); ok; e, ok = pop() {\n			in.push(e)\n		}\n		return\n	}\n	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "shards, in order"},
-	{"a worker leaves a shard that another has emptied, and forgets the rest", "adapters/workstealing/shard.go", "		if ⟦s.len() == 0⟧ {\n			continue", "true", "pool, two parts"},
 
 	{"a worker that has found work is believed to search", "adapters/workstealing/worker.go", "	w.mode.Store(awake)\n", "	if !IS {\n		w.mode.Store(awake)\n	}\n", "pool, in parallel"},
 	{"a sleeper relies on a worker that has found work meanwhile", "adapters/workstealing/worker.go", "	w.mode.Store(asleep)\n	p.want()\n", "	if IS {\n		search, _ := p.modes()\n		w.mode.Store(asleep)\n		if search == 0 {\n			p.wanted.Store(true)\n		}\n	} else {\n		w.mode.Store(asleep)\n		p.want()\n	}\n", "pool, in parallel"},
