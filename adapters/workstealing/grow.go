@@ -158,7 +158,7 @@ func (w *worker) retires() bool {
 	w.asked.Store(false)
 	if w.dropping {
 		w.dropping = false
-		w.drop()
+		w.dropNeedless()
 	}
 	w.moveLocked()
 	all := *p.workers.Load()

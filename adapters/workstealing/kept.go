@@ -85,8 +85,8 @@ func (p *Pool) dropKept() {
 	}
 }
 
-// drop stops the first w.needless fibers, on a goroutine that Close waits for. Only w calls it.
-func (w *worker) drop() {
+// dropNeedless stops the first w.needless fibers, on a goroutine that Close waits for. Only w calls it.
+func (w *worker) dropNeedless() {
 	p := w.pool
 	if w.needless > 0 {
 		idle := slices.Clone(w.fibers[:w.needless])
@@ -106,5 +106,5 @@ func (w *worker) drop() {
 // dropAll stops the idle fibers of w, which ends, too.
 func (w *worker) dropAll() {
 	w.needless = len(w.fibers)
-	w.drop()
+	w.dropNeedless()
 }

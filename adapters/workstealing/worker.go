@@ -60,7 +60,7 @@ type worker struct {
 	thread   suspend.Task // parks the worker
 	woken    bool         // w was woken to search
 	stuck    bool         // counted in pool.growth.stuck; guarded by pool.mu
-	dropping bool         // w must call drop; guarded by pool.mu
+	dropping bool         // w must call dropNeedless; guarded by pool.mu
 
 	moved     atomicx.Int64 // the time of the last reading of the clock
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
