@@ -158,3 +158,16 @@ func TestASearcherIsEnough(t *testing.T) {
 	require.NoError(t, s.Go(func() {}))
 	require.Equal(t, asleep, s.all[3].mode.Load())
 }
+
+// A worker that is asked to look whether it is superfluous does so at once, also from its sleep.
+func TestAWorkerThatIsAskedDoesNotSleep(t *testing.T) {
+	s := newStill()
+	w := newWorker(s.Pool, 8)
+	all := append(s.all, w)
+	s.workers.Store(&all)
+	w.mode.Store(asleep)
+	require.False(t, s.all[0].retires(), "the first worker stays")
+	require.Equal(t, awake, w.mode.Load())
+	require.True(t, w.asked.Load())
+	require.True(t, w.sleep(), "it returns")
+}

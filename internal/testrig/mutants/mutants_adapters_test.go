@@ -46,6 +46,8 @@ var adapters = []mutation.Mutant{
 	{"a worker keeps its queue during a long step", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "false", "TestALongStep|TestTasksBehind", workstealing},
 	{"a worker that moves loses its queue", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "x != w", "TestALongStep", workstealing},
 	{"a worker ends with entries in its queue", workstealing + "/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "TestARetiring", workstealing},
+	{"a worker sleeps that is asked to look whether it is too many", workstealing + "/worker.go", "	if ⟦w.asked.Load()⟧ ||", "false", "TestAWorkerThatIsAsked", workstealing},
+	{"a worker is asked to end, and sleeps on", workstealing + "/grow.go", "		other.wakeTo(awake)\n", "		if !IS {\n			other.wakeTo(awake)\n		}\n", "TestAWorkerThatIsAsked", workstealing},
 	{"shards never join the injector", workstealing + "/turn.go", "			w.pool.gather()\n", "			if !IS {\n				w.pool.gather()\n			}\n", "TestShardsJoin", workstealing},
 	{"a worker never leaves a long shard", workstealing + "/shard.go", "	if ⟦w.picks%picksOfShard == 0⟧ {", "false", "TestShardsTake", workstealing},
 	{"a woken entry is passed over", workstealing + "/shard.go", "popIf(isNew); ok || ⟦isNew⟧ {", "false", "TestAWokenEntry", workstealing},

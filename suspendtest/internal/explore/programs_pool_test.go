@@ -385,7 +385,21 @@ var largePoolPrograms = []program{
 			_ = k.Pool().Close()
 		})
 	}},
-	// The same for the shard of the goroutines outside, and the only worker.
+	// The second worker is superfluous, and ends with a task in its queue, which the first may steal meanwhile.
+	{"pool, handed over", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewQueueing(1)
+		k.OnGrowth(func(int) {})
+		ran := 0
+		_ = k.Pool().Go(func() { ran++ })
+		k.Look(0)
+		k.Local(1, func() { ran++ })
+		for i := range 2 {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+		}
+		w.Go("close", func(context.Context) { _ = k.Pool().Close() })
+		w.Check(func() error { return same(2, ran) })
+	}},
+	// A shard moves to the injector, just when the only worker looks whether it may sleep.
 	{"pool, gathered", "2 × 1", func(w *explore.World) {
 		k := workstealing.NewQueueing(1)
 		var ran promise.Promise[int]

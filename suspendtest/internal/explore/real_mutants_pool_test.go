@@ -49,12 +49,9 @@ var poolMutants = []realMutant{
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/parts.go", "		if p.CompareAndSwap(n, n+1) {", "		if IS {\n			p.Add(1)\n			return true\n		}\n		if p.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
-	{"a worker sleeps that is asked to look whether it is too many", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ ||", "false", "pool, grown for nothing;pool, grown"},
-	{"a worker that is asked just after it fell asleep sleeps on", "adapters/workstealing/grow.go", "		w.wakeTo(awake)\n", "		if !IS {\n			w.wakeTo(awake)\n		}\n", "pool, grown for nothing;pool, grown"},
 	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "	w.endSearch()\n", "	if !IS {\n		w.endSearch()\n	}\n", "pool, grown and left"},
 	{"the last worker ends although the pool is growing", "adapters/workstealing/grow.go", "	p.mu.Lock()\n	w.moveLocked()\n	p.mu.Unlock()\n	return true", "	if !IS {\n		p.mu.Lock()\n		w.moveLocked()\n		p.mu.Unlock()\n	}\n	return true", "pool, grown for nothing"},
-	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, grown, with queues"},
-	{"a worker is asked to end, and sleeps on", "adapters/workstealing/grow.go", "		other.wakeTo(awake)\n", "		if !IS {\n			other.wakeTo(awake)\n		}\n", "pool, grown and left"},
+	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, handed over"},
 
 	{"two thieves take the same entry", "adapters/workstealing/queue.go", "		if q.head.CompareAndSwap(i, i+1) {", "		if IS {\n			q.head.Store(i + 1)\n		}\n		if IS || q.head.CompareAndSwap(i, i+1) {", "queue, two thieves"},
 	{"a slot is free before its entry is copied", "adapters/workstealing/queue.go", "			e, s.entry = s.entry, e\n", "			if IS {\n				s.state.Store(4 * (i + uint64(len(q.slots))))\n			}\n			e, s.entry = s.entry, e\n", "queue, two thieves"},
