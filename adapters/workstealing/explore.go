@@ -73,13 +73,14 @@ type Parking struct {
 // NewParking returns a Parking with the given number of workers.
 func NewParking(workers int) *Parking { return newParking(workers, false) }
 
-// NewQueueing returns a Parking whose workers have queues.
+// NewQueueing returns a Parking whose workers have queues. There is one shard, because the ids of goroutines differ from run to run.
 func NewQueueing(workers int) *Parking { return newParking(workers, true) }
 
 func newParking(workers int, queues bool) *Parking {
 	p := newPool(Options{Workers: workers, MaxWorkers: workers + 1, StallAfter: -1}, queues)
 	p.goroutines.Store(int64(workers) + 1)
 	p.blocking = blocking.New(blocking.Limits{Width: 1, Max: 1, Closed: errClosed}, p.exit)
+	p.shards = p.shards[:min(1, len(p.shards))]
 	k := &Parking{p: p}
 	all := make([]*worker, workers)
 	for i := range all {
@@ -106,7 +107,7 @@ func (k *Parking) Worker(i int) {
 	for !w.asked.Load() || !w.retires() {
 		var e entry
 		var ok bool
-		if !w.searching {
+		if !w.woken {
 			e, ok = w.pick()
 		}
 		if !ok {
@@ -184,7 +185,7 @@ func (k *Parking) GiveWay() {
 
 // Give adds f to the queue of the fibers that have given way.
 func (k *Parking) Give(f func()) {
-	k.p.live.Enter(outside)
+	k.p.live.Enter(0)
 	k.p.given.push(entry{f: f})
 	k.p.announce()
 }
@@ -201,6 +202,9 @@ func (k *Parking) Local(i int, f func()) bool {
 	k.p.announce()
 	return true
 }
+
+// Gather moves the shards to the injector, as any worker may.
+func (k *Parking) Gather() { k.p.gather() }
 
 // Spill moves the i'th worker's queue to the injector, as any worker may.
 func (k *Parking) Spill(i int) { k.p.spill(&k.worker(i).queue) }
@@ -251,6 +255,31 @@ func (in *Injector) Pop() func() { e, _ := in.in.pop(); return e.f }
 
 // PopNew may be called by any task. It returns nil if there is no function to begin.
 func (in *Injector) PopNew() func() { e, _ := in.in.popNew(); return e.f }
+
+// Shards are the shards of a pool whose entries are functions.
+type Shards struct{ w *worker }
+
+// NewShards returns n shards, a power of two.
+func NewShards(n int) Shards {
+	k := newParking(1, true)
+	k.p.shards = make([]shard, n)
+	return Shards{k.worker(0)}
+}
+
+// Push adds f to a shard, as a goroutine outside the pool does.
+func (s Shards) Push(shard int, f func()) { s.w.pool.shards[shard].push(entry{f: f}) }
+
+// Gather moves all functions to the injector, as any worker may.
+func (s Shards) Gather() { s.w.pool.gather() }
+
+// Pop takes a function from the injector, or else from the shards. It returns nil if it finds none. Only one task may call it.
+func (s Shards) Pop() func() {
+	e, ok := s.w.pool.injector.pop()
+	if !ok {
+		e, _ = s.w.takeOutside(false)
+	}
+	return e.f
+}
 
 // A Fiber is the state of a task that any worker may run.
 type Fiber struct{ s *fiber }

@@ -69,7 +69,8 @@ func (w *worker) lasts(held time.Duration) (enough bool) {
 // mayGrowLocked reports whether p may grow: there is work that no worker searches for, and p has fewer than MaxWorkers
 // workers.
 func (p *Pool) mayGrowLocked() bool {
-	return !p.over.Load() && len(p.idle) == 0 && p.searching == 0 && len(*p.workers.Load()) < p.opts.MaxWorkers && p.visible()
+	search, sleep := p.modes()
+	return !p.over.Load() && search == 0 && sleep == 0 && len(*p.workers.Load()) < p.opts.MaxWorkers && p.visible()
 }
 
 // runLocked returns how many workers are not stuck.
@@ -112,10 +113,19 @@ func waiting(held time.Duration, all []*worker) []*worker {
 // grow marks the given workers as stuck, and adds workers in their place.
 func (p *Pool) grow(stuck []*worker) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.mayGrowLocked() { // one of the workers may be asleep by now
-		return
+	may := p.mayGrowLocked() // one of the workers may be asleep by now
+	if may {
+		p.growLocked(stuck)
 	}
+	p.mu.Unlock()
+	if may {
+		for _, w := range stuck {
+			w.wakeTo(awake) // w may have fallen asleep before it was asked
+		}
+	}
+}
+
+func (p *Pool) growLocked(stuck []*worker) {
 	all := slices.Clone(*p.workers.Load())
 	for _, w := range stuck {
 		if !w.stuck && slices.Contains(all, w) { // if the step has ended by now, w.retires resets the mark
@@ -148,12 +158,9 @@ func (w *worker) retires() bool {
 	w.asked.Store(false)
 	if w.dropping {
 		w.dropping = false
-		w.dropLocked()
+		w.dropNeedless()
 	}
-	if w.stuck {
-		w.stuck = false
-		p.growth.stuck.Add(-1)
-	}
+	w.moveLocked()
 	all := *p.workers.Load()
 	first := all[0] // this worker never ends, because it is watched for rows of steps and takes over the counts of workers that end
 	switch {
@@ -167,14 +174,8 @@ func (w *worker) retires() bool {
 			return false
 		}
 		other.asked.Store(true)
-		sleeps := other.asleep
-		if sleeps {
-			p.rouse(other)
-		}
 		p.mu.Unlock()
-		if sleeps {
-			other.thread.Unpark()
-		}
+		other.wakeTo(awake)
 		return false
 	case !w.forks.empty():
 		w.asked.Store(true) // w will call retires again
@@ -183,14 +184,31 @@ func (w *worker) retires() bool {
 	}
 	less := slices.DeleteFunc(slices.Clone(all), func(x *worker) bool { return x == w })
 	p.workers.Store(&less)
-	p.search(w, false)
 	first.suspended.Add(w.suspended.Load())
 	first.wakes.Add(w.wakes.Load())
 	first.steals.Add(w.steals.Load())
 	p.mu.Unlock()
-	if p.wanted.Load() && p.visible() { // a producer that found w searching has woken no worker
-		p.wake()
+	w.endSearch()
+	return true
+}
+
+// moveLocked removes the mark of w, whose step has ended.
+func (w *worker) moveLocked() {
+	if w.stuck {
+		w.stuck = false
+		w.pool.growth.stuck.Add(-1)
 	}
+}
+
+// isOver reports whether the pool has ended, and w must end, too.
+func (w *worker) isOver() bool {
+	p := w.pool
+	if !p.over.Load() {
+		return false
+	}
+	p.mu.Lock() // a growth that has begun ends first, so it adds its workers before the last one ends
+	w.moveLocked()
+	p.mu.Unlock()
 	return true
 }
 
@@ -199,7 +217,7 @@ func (w *worker) retires() bool {
 // not surplus.
 func (p *Pool) asleepOrLastLocked() (other *worker) {
 	for _, x := range (*p.workers.Load())[1:] {
-		if !x.stuck && !x.asked.Load() && (other == nil || x.asleep) {
+		if !x.stuck && !x.asked.Load() && (other == nil || x.mode.Load() == asleep) {
 			other = x
 		}
 	}

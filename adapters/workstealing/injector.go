@@ -45,13 +45,14 @@ func (in *injector) pushLocked(n int, e entry) {
 	in.n.Store(int64(n + 1))
 }
 
-// pushAll moves the entries of q to the end. It moves at most as many as fit into q, because the owner may push at the same time.
-func (in *injector) pushAll(q *queue) {
+// pushAll adds what pop removes, the pop of a queue or of a shard. It adds at most as many entries as fit into a queue, because others may
+// push there at the same time. Nobody else moves those entries meanwhile, so they stay in order.
+func (in *injector) pushAll(pop func() (entry, bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n := int(in.n.Load())
-	for range q.slots {
-		e, ok := q.pop()
+	for range queueSize {
+		e, ok := pop()
 		if !ok {
 			return
 		}
@@ -106,7 +107,5 @@ func (in *injector) passed() int {
 	defer in.mu.Unlock()
 	return in.taken
 }
-
-func (in *injector) waiting() int { return int(in.n.Load()) }
 
 func (in *injector) len() int64 { return in.n.Load() }

@@ -10,9 +10,8 @@ import (
 // stack of which less than a quarter is used. A coroutine that its worker has not needed from one drop to the next is stopped,
 // so it is kept for less than 2*keptFor. -W> is a worker, -D> a drop, which a timer makes.
 //
-//	no timer   -W> timer set   a worker keeps a coroutine
-//	timer set  -D> no timer    a worker that sleeps loses what it has not needed; others must drop that between two steps
-//	no timer   -D> timer set   a worker has coroutines left
+//	no timer   -W> timer set   a worker keeps a coroutine, or has coroutines left after a drop
+//	timer set  -D> no timer    each worker must drop what it has not needed, between two steps; a worker that sleeps is woken
 //
 // If nothing is kept, there is no timer, so that a testing/synctest bubble finds a deadlock.
 const (
@@ -75,24 +74,24 @@ func (p *Pool) dropLater() {
 func (p *Pool) dropKept() {
 	p.drops.Store(false)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range *p.workers.Load() {
-		if w.asleep {
-			w.dropLocked()
-		} else {
-			w.dropping = true
-			w.asked.Store(true)
-		}
+	all := *p.workers.Load()
+	for _, w := range all {
+		w.dropping = true
+		w.asked.Store(true)
+	}
+	p.mu.Unlock()
+	for _, w := range all {
+		w.wakeTo(awake)
 	}
 }
 
-// dropLocked stops the first w.needless fibers, on a goroutine that Close waits for. The caller is w, or w sleeps.
-func (w *worker) dropLocked() {
+// dropNeedless stops the first w.needless fibers, on a goroutine that Close waits for. Only w calls it.
+func (w *worker) dropNeedless() {
 	p := w.pool
 	if w.needless > 0 {
 		idle := slices.Clone(w.fibers[:w.needless])
 		w.fibers = slices.Delete(w.fibers, 0, w.needless)
-		p.goroutines.Add(1) // the count is positive here, because w needs the lock to end
+		p.goroutines.Add(1) // the count is positive here, because w has not ended
 		go func() {
 			defer p.exit()
 			p.stop(idle...)
@@ -106,8 +105,6 @@ func (w *worker) dropLocked() {
 
 // dropAll stops the idle fibers of w, which ends, too.
 func (w *worker) dropAll() {
-	w.pool.mu.Lock()
-	defer w.pool.mu.Unlock()
 	w.needless = len(w.fibers)
-	w.dropLocked()
+	w.dropNeedless()
 }

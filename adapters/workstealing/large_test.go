@@ -183,3 +183,62 @@ func TestCloseWithQueues(t *testing.T) {
 		}
 	})
 }
+
+// Tasks from outside begin beside all kinds of work, from goroutines that start one task each, and from one that starts many.
+func TestTasksFromOutsideBesideOthers(t *testing.T) {
+	for name, busy := range busyWith {
+		t.Run(name, func(t *testing.T) {
+			withQueues(t, 0, func(p *workstealing.Pool) {
+				defer busy(p)()
+				n := scale(100)
+				began := make(chan int, 2*n)
+				for i := range n {
+					go func() { _ = p.Go(func() { began <- i }) }()
+					require.NoError(t, p.Go(func() { began <- i }))
+				}
+				for range 2 * n {
+					<-began
+				}
+			})
+		})
+	}
+}
+
+// A long fork-join gives way to a task from outside after two turns at most. All other workers are blocked.
+func TestForksGiveWayToTasksFromOutside(t *testing.T) {
+	withQueues(t, -1, func(p *workstealing.Pool) {
+		held, release := make(chan int), make(chan int)
+		for range large - 1 {
+			require.NoError(t, p.Go(func() { held <- 0; <-release }))
+		}
+		for range large - 1 {
+			<-held
+		}
+		defer close(release)
+		tasks := scale(200)
+		leaves, submitted, ended, worst := 0, 0, 0, 0 // not atomic, because one worker is free
+		done := make(chan int)
+		e := &endless{p: p, depth: 20}
+		e.leaf = func() {
+			if leaves++; leaves%500 != 0 || submitted == tasks {
+				return
+			}
+			submitted++
+			since, accepted := leaves, make(chan int)
+			go func() {
+				_ = p.Go(func() {
+					worst = max(worst, leaves-since)
+					if ended++; ended == tasks {
+						close(done)
+					}
+				})
+				close(accepted)
+			}()
+			<-accepted
+		}
+		e.start(1)
+		<-done
+		e.stopAll()
+		require.LessOrEqual(t, worst, 2*61)
+	})
+}

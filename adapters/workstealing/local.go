@@ -3,19 +3,19 @@ package workstealing
 import "time"
 
 // In a large pool, each worker keeps the entries that its own steps make runnable in its queue, where they cost no write to
-// a word that all workers share. All other entries are in the injector. The rules below keep such a pool about as fair as
-// the injector alone, which is first in, first out:
+// a word that all workers share. The entries of goroutines outside the pool are in the shards (see shard), and all others in the
+// injector. The rules below keep such a pool about as fair as the injector alone, which is first in, first out:
 //
 //	takes      an entry goes to the queue only while the queue is short and no crowd waits in the injector
-//	pick       the injector comes before the queue
-//	beginTurn  the queue moves to the end of the injector, if entries wait there
+//	pick       the injector comes before the queue, and the queue before the shards
+//	beginTurn  the shards move to the end of the injector, if the worker has anything else; then the queue, if entries wait there
 //	takeGiven  the same, because a fiber from Pool.given overtakes the queue
 //	measure    the same, if steps are so long that the queue would take longer than a turn
 //	look       the same for another worker that has been in one step for a while
 //	steal      a worker without work takes one entry at a time
 //
 // Invariant: the entries of a queue take about a tenth of a millisecond, as a turn does. So an entry that is made runnable
-// is overtaken by a turn of each worker at most.
+// is overtaken by a turn of each worker at most, also in a shard.
 
 const (
 	measureEvery = 8                      // picks between two readings of the clock
@@ -77,7 +77,7 @@ func (p *Pool) spill(q *queue) {
 	if q.empty() {
 		return
 	}
-	p.injector.pushAll(q)
+	p.injector.pushAll(q.pop)
 	p.announce() // a worker that has looked in between has found the entries in neither
 }
 

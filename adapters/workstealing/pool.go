@@ -22,6 +22,8 @@
 // steps, at most about a tenth of a millisecond of work. Workers without work steal from it. The tasks join the common
 // queue at the end of a turn if other tasks wait there, and after about a millisecond, or more in a pool of many workers,
 // if their worker is in a long step, for example in a native wait for a task that it has just started.
+// Tasks that goroutines outside the pool start or wake are in sixteen such queues, from which all workers take one at a time. The tasks of one
+// goroutine stay in order, and they join the common queue at the beginning of a turn if a worker has other tasks.
 //
 // After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in the common queue. Its task resumes when
 // they have had their turn. A worker begins a fork in place of the task only if nothing else is runnable, or if a task
@@ -94,23 +96,24 @@ var errClosed = outcome.Named("workstealing: closed", suspend.ErrClosed)
 // A Pool runs tasks on its workers, from New to Close. It implements suspend.Spawner and suspend.Executor. All methods
 // are safe for concurrent use.
 type Pool struct {
-	opts     Options
-	workers  atomicx.Pointer[[]*worker] // replaced only with mu held
+	opts    Options
+	workers atomicx.Pointer[[]*worker] // replaced only with mu held
+	queues  bool                       // each worker has a queue, see worker.takes
+	shards  []shard                    // the entries from outside, if workers have queues
+	crowd   int64                      // the number of entries in the injector beside which queues are not used
+	live    *closable.Parts            // counts the tasks, callbacks and Holds that have not ended: a part for each shard, then one for each worker
+
+	_        [64]byte // all workers write the fields below, and only read those above
 	injector injector
-	given    injector        // holds the fibers that carry their forks; see class
-	queues   bool            // each worker has a queue, see worker.takes
-	crowd    int64           // the number of entries in the injector beside which queues are not used
-	live     *closable.Parts // counts the tasks, callbacks and Holds that have not ended; see worker.part
+	given    injector // holds the fibers that carry their forks; see class
+	_        [64]byte
 
 	held atomicx.Int64 // counts the Holds that have not been released
 
 	// wanted is true while workers sleep and none searches. A producer publishes a runnable entry, then loads this
-	// flag, and calls p.wake if it is true. The method worker.sleep is the other side of this protocol.
-	wanted    atomicx.Bool
-	mu        atomicx.Mutex // a leaf in the lock order
-	idle      []*worker     // the workers that sleep; guarded by mu
-	searching int           // counts the workers that search for work; guarded by mu
-
+	// flag, and calls p.wake if it is true. See worker.
+	wanted atomicx.Bool
+	mu     atomicx.Mutex // a leaf in the lock order
 	growth growth
 
 	drops      atomicx.Bool  // the timer of a drop is set, see keep
@@ -129,7 +132,6 @@ const (
 	carried      = 1024 // the maximum number of forks that a fiber carries
 	searchRounds = 4
 	fewWorkers   = 4 // while no more workers run in parallel, the injector alone takes less time than queues
-	outside      = 0 // the part of Pool.live for callers that are no tasks of the pool
 
 	defaultGrowAfter  = 10 * time.Millisecond
 	defaultMaxWorkers = 1000
@@ -162,7 +164,8 @@ func newPool(o Options, queues bool) *Pool {
 	p := &Pool{opts: o, queues: queues}
 	parts := 1
 	if p.queues {
-		parts += o.Workers
+		p.shards = make([]shard, numShards)
+		parts = numShards + o.Workers
 	}
 	p.live = closable.NewParts(parts)
 	p.crowd = int64(pollEvery * o.Workers)
@@ -191,15 +194,12 @@ func (p *Pool) submit(e entry) error {
 		panic("workstealing: nil function")
 	}
 	w := p.here()
-	part := uint(outside)
-	if w != nil {
-		part = w.part
-	}
+	in, part := p.place(w)
 	if !p.live.Enter(part) { // the entry is counted before it is published
 		return errClosed
 	}
 	if w == nil || !w.takes(e) {
-		p.injector.push(e)
+		in.push(e)
 	}
 	p.announce()
 	return nil
@@ -207,7 +207,7 @@ func (p *Pool) submit(e entry) error {
 
 // Hold keeps Close from returning until release is called; see sched.Holder.
 func (p *Pool) Hold() (release func(), err error) {
-	if !p.live.Enter(outside) {
+	if !p.live.Enter(0) {
 		return nil, errClosed
 	}
 	p.held.Add(1)
@@ -216,7 +216,7 @@ func (p *Pool) Hold() (release func(), err error) {
 
 func (p *Pool) releaseHold() {
 	p.held.Add(-1)
-	p.ended(outside)
+	p.ended(0)
 }
 
 // here returns the worker that runs the calling task. It returns nil if the caller is not a task of p, or if the workers
@@ -231,18 +231,13 @@ func (p *Pool) here() *worker {
 	return nil
 }
 
-// enqueue makes e runnable: in the queue of the caller's worker, or else in the injector.
+// enqueue makes e runnable: in the queue of the caller's worker, or else in the common queue.
 func (p *Pool) enqueue(e entry) {
-	if !p.queues || !p.takesHere(e) {
-		p.injector.push(e)
+	if w := p.here(); w == nil || !w.takes(e) {
+		in, _ := p.place(w)
+		in.push(e)
 	}
 	p.announce()
-}
-
-// takesHere adds e to the queue of the worker that runs the calling task. It returns false if e must go to the injector instead.
-func (p *Pool) takesHere(e entry) bool {
-	w := p.here()
-	return w != nil && w.takes(e)
 }
 
 // announce wakes a worker, if one is wanted, for what the caller has just published. See Pool.wanted.
@@ -296,17 +291,9 @@ func (p *Pool) closeUntil(ctx context.Context, inTask string) error {
 // finish ends the workers. It is called once, when p is closed and all tasks have ended.
 func (p *Pool) finish() {
 	p.blocking.Close()
-	p.over.Store(true) // stored before p.idle is read; pairs with the load in worker.sleep
-	p.mu.Lock()
-	idle := p.idle
-	p.idle = nil
-	for _, w := range idle {
-		w.asleep = false
-	}
-	p.wanted.Store(false)
-	p.mu.Unlock()
-	for _, w := range idle {
-		w.thread.Unpark()
+	p.over.Store(true) // stored before the modes are read; pairs with the load in worker.sleep
+	for _, w := range *p.workers.Load() {
+		w.wakeTo(awake)
 	}
 }
 
@@ -322,7 +309,8 @@ func (p *Pool) Stats() sched.Stats {
 	s := sched.Stats{Suspended: p.held.Load()}
 	p.mu.Lock()
 	all := *p.workers.Load()
-	s.Running = int64(len(all) - len(p.idle) - p.searching)
+	search, sleep := p.modes()
+	s.Running = int64(len(all) - search - sleep)
 	for _, w := range all { // the lock is held because a worker that ends moves its counts to another worker
 		s.Suspended += w.suspended.Load()
 		s.Wakes += w.wakes.Load()

@@ -5,7 +5,7 @@ package workstealing
 type class uint8
 
 const (
-	queued class = iota // the injector and the queues hold new and woken entries, and fibers that have yielded without forks
+	queued class = iota // the injector, the shards and the queues hold new and woken entries, and fibers that have yielded without forks
 	given               // Pool.given holds fibers that carry forks; they have yielded, or given way (see takenBack)
 )
 
@@ -43,6 +43,9 @@ func (w *worker) pick() (e entry, ok bool) {
 		if e, ok = w.queue.pop(); ok {
 			return e, true
 		}
+		if e, ok = w.takeOutside(false); ok {
+			return e, true
+		}
 	}
 	if e, ok = w.takeGiven(); ok {
 		return e, true
@@ -56,10 +59,13 @@ func (w *worker) pickNew() (e entry, ok bool) {
 	if w.asked.Load() || w.picks <= 0 || w.first || w.turn == given && w.pool.given.len() > 0 {
 		return e, false
 	}
-	if !w.queues || w.pool.injector.len() > 0 {
+	switch {
+	case !w.queues || w.pool.injector.len() > 0:
 		e, ok = w.pool.injector.popNew()
-	} else {
+	case w.queue.len() > 0:
 		e, ok = w.queue.popNew()
+	default:
+		e, ok = w.takeOutside(true)
 	}
 	if ok {
 		w.picks--
@@ -95,15 +101,18 @@ func (w *worker) beginTurn(c class) {
 	w.turn, w.picks = c, w.length
 	if w.queues {
 		w.measure()
+		if w.queue.len() > 0 || w.pool.injector.len() > 0 {
+			w.pool.gather()
+		}
 		if w.queue.len() > 0 && w.pool.injector.len() > 0 {
 			w.pool.spill(&w.queue)
 		}
 	}
 }
 
-// behind shortens the turn to as many picks as there are entries in the injector and in w's queue now.
+// behind shortens the turn to as many picks as there are entries in the injector, the shards and w's queue now.
 func (w *worker) behind() {
-	w.length = max(1, min(w.length, int(w.pool.injector.len())+w.queue.len()))
+	w.length = max(1, min(w.length, w.pool.waiting()+w.queue.len()))
 	w.picks = w.length
 }
 
@@ -120,7 +129,7 @@ func (w *worker) takenBack(s *fiber) {
 func (w *worker) giveWay(s *fiber) {
 	s.turns++
 	long := s.turns >= seldom
-	others := w.pool.injector.len() > 0 || w.queues && w.queue.len() > 0
+	others := w.pool.waiting()+w.queue.len() > 0
 	switch {
 	case others && (w.turn == given || w.pool.given.len() == 0):
 		w.nextTurn(queued)

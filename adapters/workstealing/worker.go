@@ -13,15 +13,26 @@ import (
 //
 // Workers sleep when there is no work. No worker may fall asleep while a new task is runnable, but a new task must not
 // wake all workers. As in Go's own scheduler (see the head of runtime/proc.go), a producer wakes a worker only if none
-// searches. A worker that has searched and found an entry wakes the next worker, if there are more entries. The steps
-// are:
+// searches. A worker that has searched and found an entry wakes the next worker, if there are more entries. Each worker
+// has its mode in a word of its own. All workers share only Pool.wanted, which is written when a worker falls asleep, and
+// when a producer wakes one. -W> is the worker, -P> a producer, another worker, a drop or finish:
 //
-//	producer  1 publish the work  2 load wanted   3 if set, wake a worker, which then searches
-//	worker    1 stop searching    2 announce sleep 3 check all queues again  4 park
+//	awake      -W> searching   it has no work
+//	searching  -W> awake       it has found work, or ends
+//	searching  -W> asleep
+//	asleep     -P> searching   there is work: -P> has reset Pool.wanted, and unparks the worker
+//	asleep     -P> awake       the worker is asked to do something (see asked), or the pool is over; -P> unparks it, too
+//	asleep     -W> searching   it has seen work after it announced its sleep
 //
-// Invariant: while a task is runnable, at least one worker is awake and will check the queues. If a producer finds that
-// wanted is false, some worker is awake or searching, and checks all queues again before it sleeps. Debt: the caller
-// that removes a worker from Pool.idle must unpark it.
+// The steps are:
+//
+//	producer  1 publish the work     2 load wanted; if set, reset it and wake a worker
+//	sleeper   1 the mode is asleep   2 set wanted, unless a worker searches   3 check all queues again   4 park
+//	finder    1 the mode is awake    2 set wanted, if a worker sleeps and none searches
+//
+// Invariant: while a task is runnable, at least one worker is awake and will check the queues. Of a sleeper and a finder, one sees
+// the other's mode, so wanted is set. Of a producer and the last sleeper, the producer sees wanted, or the sleeper the work.
+// Wanted may be set although nobody sleeps; then a producer resets it in vain. Debt: the caller whose CAS ends a sleep must unpark the worker.
 type worker struct {
 	forks    deque
 	pool     *Pool
@@ -38,6 +49,7 @@ type worker struct {
 	steps    int   // picks since the last reading of the clock
 	looks    uint  // counts the looks at the queues of other workers
 	nextLook int64 // the time of the next look
+	shard    uint  // the shard that takeOutside looks at first, modulo their number
 	others   yieldtimer.Timer
 	random   uint64
 	fibers   []*fiber // idle fibers, for reuse; see keep
@@ -45,12 +57,10 @@ type worker struct {
 	expects  bool     // a drop will come: there were fibers since the last one
 	stalls   *coro.Stalls
 
-	thread    suspend.Task // parks the worker
-	asleep    bool         // the worker is in pool.idle; guarded by pool.mu
-	searching bool         // counted in pool.searching; guarded by pool.mu, but the worker itself reads it without the lock
-	stuck     bool         // counted in pool.growth.stuck; guarded by pool.mu
-	dropping  bool         // w must call dropLocked; guarded by pool.mu
-	asked     atomicx.Bool // makes w call retires between two steps; set under pool.mu; near searching, as each step reads both
+	thread   suspend.Task // parks the worker
+	woken    bool         // w was woken to search
+	stuck    bool         // counted in pool.growth.stuck; guarded by pool.mu
+	dropping bool         // w must call dropNeedless; guarded by pool.mu
 
 	moved     atomicx.Int64 // the time of the last reading of the clock
 	suspended atomicx.Int64 // the worker counts suspensions, wakes and steals; Stats adds them up
@@ -58,16 +68,26 @@ type worker struct {
 	steals    atomicx.Uint64
 
 	_     [64]byte
+	mode  atomicx.Uint32 // see the states above; other workers read it whenever they fall asleep
+	asked atomicx.Bool   // makes w call retires between two steps; set under pool.mu
+	_     [56]byte
 	queue queue // the entries that the steps of w make runnable; see takes
 }
+
+// The modes of a worker.
+const (
+	awake uint32 = iota
+	searching
+	asleep
+)
 
 func newWorker(p *Pool, i int) *worker {
 	w := &worker{pool: p, queues: p.queues, random: uint64(i)*splitmix.Golden + 1, thread: sched.NewThread()}
 	w.forks.init(0)
 	if p.queues {
 		w.queue.init(queueSize)
-		w.part = uint(1 + i%p.opts.Workers)
-		w.looks = uint(i) // so that the workers do not all look at the same one
+		w.part = uint(numShards + i%p.opts.Workers)
+		w.looks, w.shard = uint(i), uint(i) // so that the workers do not all look at the same one
 	}
 	return w
 }
@@ -80,7 +100,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 		all[i].watchSteps()
 	}
 	if all[0].stalls != nil { // one watch is enough, because the queue stops only while all workers are busy
-		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
+		all[0].stalls.Rows(p.passed, p.waiting)
 	}
 	p.workers.Store(&all)
 	return all
@@ -101,7 +121,7 @@ func (w *worker) run() {
 	for !w.asked.Load() || !w.retires() {
 		var e entry
 		var ok bool
-		if !w.searching { // a worker that was woken to search skips pick
+		if !w.woken { // a worker that was woken to search skips pick
 			e, ok = w.pick()
 		}
 		if !ok {
@@ -169,13 +189,16 @@ func (w *worker) victims() (all []*worker, first uint64) {
 // search looks for an entry in all queues and deques, up to searchRounds times.
 func (w *worker) search() (e entry, ok bool) {
 	p := w.pool
-	if !w.searching { // a worker that was woken to search is counted already
-		p.mu.Lock()
-		p.search(w, true)
-		p.mu.Unlock()
+	w.woken = false
+	w.mode.Store(searching) // a worker that was woken to search is searching already
+	if p.wanted.Load() {
+		p.wanted.Store(false) // w sets it again if it finds work
 	}
-	for range searchRounds {
-		if e, ok = p.injector.pop(); !ok {
+	for round := range searchRounds {
+		if e, ok = p.injector.pop(); !ok && round == 0 && w.queues { // method sleep reads the shards again
+			e, ok = w.takeOutside(false)
+		}
+		if !ok {
 			e, ok = w.takeGiven()
 		}
 		if !ok && w.queues {
@@ -186,17 +209,19 @@ func (w *worker) search() (e entry, ok bool) {
 			ok = e.fork != nil
 		}
 		if ok {
-			p.mu.Lock()
-			p.search(w, false)
-			p.mu.Unlock()
-			// A producer that found w searching has woken no worker, because it relies on w.
-			if p.wanted.Load() && p.visible() {
-				p.wake()
-			}
+			w.endSearch()
 			return e, true
 		}
 	}
 	return e, false
+}
+
+// endSearch is called when w has found work, or ends. A producer that found w searching has woken no worker, because it relies on w.
+func (w *worker) endSearch() {
+	w.mode.Store(awake)
+	if p := w.pool; p.want() && p.visible() {
+		p.wake()
+	}
 }
 
 // sleep parks w until there may be work. It returns false when the pool has ended.
@@ -204,80 +229,72 @@ func (w *worker) sleep() bool {
 	p := w.pool
 	w.stalls.End()
 	w.stalls.Slept()
-	p.mu.Lock()
-	if w.asked.Load() {
-		p.mu.Unlock()
-		return true
-	}
-	w.asleep = true
-	p.idle = append(p.idle, w)
-	p.search(w, false)
-	p.mu.Unlock()
-	// These loads follow the announcement. They pair with a producer's load of p.wanted, and with the store of p.over
-	// in finish.
-	if p.over.Load() {
+	w.mode.Store(asleep)
+	p.want()
+	// These loads follow the announcement. They pair with a producer's load of p.wanted, with the stores of w.asked, and with
+	// the store of p.over in finish.
+	if w.isOver() {
 		return false
 	}
-	if p.visible() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if w.asleep { // asleep is false if w was woken already
-			p.rouse(w)
+	if w.asked.Load() || p.visible() {
+		w.mode.CompareAndSwap(asleep, searching) // this fails if w was woken already
+	}
+	for w.mode.Load() == asleep {
+		w.thread.Park() // Park may return because of an earlier Unpark, made while w was awake
+	}
+	w.woken = w.mode.Load() == searching
+	return !w.isOver()
+}
+
+// modes returns how many workers search, and how many sleep.
+func (p *Pool) modes() (search, sleep int) {
+	for _, w := range *p.workers.Load() {
+		switch w.mode.Load() {
+		case searching:
+			search++
+		case asleep:
+			sleep++
 		}
+	}
+	return search, sleep
+}
+
+// want sets p.wanted if workers sleep and none searches, and reports whether it is set.
+func (p *Pool) want() bool {
+	if p.wanted.Load() {
 		return true
 	}
-	for {
-		w.thread.Park() // Park may return because of an earlier Unpark, made while w was awake
-		p.mu.Lock()
-		asleep := w.asleep
-		p.mu.Unlock()
-		if !asleep {
-			return !p.over.Load()
-		}
+	if search, sleep := p.modes(); search > 0 || sleep == 0 {
+		return false
 	}
+	p.wanted.Store(true)
+	return true
 }
 
-// search sets w.searching to the argument on, and updates p.searching and p.wanted. Without the update, producers would
-// fail to wake a worker. The caller must hold p.mu.
-func (p *Pool) search(w *worker, on bool) {
-	if w.searching != on {
-		w.searching = on
-		if on {
-			p.searching++
-		} else {
-			p.searching--
-		}
-	}
-	p.wanted.Store(len(p.idle) > 0 && p.searching == 0)
-}
-
-// wake wakes a sleeping worker, unless a worker searches already or all are awake.
+// wake wakes a sleeping worker, if one is wanted. Of several callers, the one that resets p.wanted does.
 func (p *Pool) wake() {
-	p.mu.Lock()
-	if len(p.idle) == 0 || p.searching > 0 {
-		p.mu.Unlock()
+	if !p.wanted.CompareAndSwap(true, false) {
 		return
 	}
-	w := p.idle[len(p.idle)-1]
-	p.rouse(w)
-	p.mu.Unlock()
-	w.thread.Unpark()
+	for _, w := range *p.workers.Load() { // the first ones wake again and again, so that the others need not be scheduled
+		if w.mode.Load() == asleep && w.wakeTo(searching) {
+			return
+		}
+	}
 }
 
-// rouse marks w, which sleeps, as awake and searching. The caller must hold p.mu.
-func (p *Pool) rouse(w *worker) {
-	i := len(p.idle) - 1 // w is usually the last
-	for p.idle[i] != w {
-		i--
+// wakeTo ends the sleep of w, and returns true. If w does not sleep, it returns false.
+func (w *worker) wakeTo(mode uint32) bool {
+	if !w.mode.CompareAndSwap(asleep, mode) {
+		return false
 	}
-	p.idle = append(p.idle[:i], p.idle[i+1:]...)
-	w.asleep = false
-	p.search(w, true)
+	w.thread.Unpark()
+	return true
 }
 
 // visible reports whether a queue holds an entry or a deque holds a fork. The fork may be claimed already.
 func (p *Pool) visible() bool {
-	if p.injector.len() > 0 || p.given.len() > 0 {
+	if p.injector.len() > 0 || p.given.len() > 0 || p.outside() > 0 {
 		return true
 	}
 	for _, w := range *p.workers.Load() {

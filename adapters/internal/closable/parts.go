@@ -66,8 +66,8 @@ func (c *Parts) Close() (last bool) {
 	return c.rest.Add(-surplus) == 0
 }
 
-// Live returns the count. The parts are read one after another, so it is exact only while nobody calls Enter or Leave. Part 0 is read last: a
-// task that enters there and leaves in another part meanwhile may be counted after its end, but not be missing before.
+// Live returns the count. The parts are read one after another, so it is exact only while nobody calls Enter or Leave. The first
+// parts are read last: a task that enters there and leaves in a later part meanwhile may be counted after its end, but not be missing before.
 func (c *Parts) Live() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,7 +35,7 @@ var adapters = []mutation.Mutant{
 	{"the first worker is too many, and asks no other", workstealing + "/grow.go", "		other.asked.Store(true)", "		other.asked.Store(!IS)", "TestThePoolGrows", workstealing},
 
 	{"a queue comes before the injector", workstealing + "/turn.go", "	if e, ok = w.pool.injector.pop(); ok {", "	if !(IS && w.queue.len() > 0) {\n		e, ok = w.pool.injector.pop()\n	}\n	if ok {", "TestEntriesFromOutside", workstealing},
-	{"the next task of a queue overtakes the injector", workstealing + "/turn.go", "!w.queues || ⟦w.pool.injector.len() > 0⟧ {", "false", "TestEntriesFromOutside", workstealing},
+	{"the next task of a queue overtakes the injector", workstealing + "/turn.go", "case !w.queues || ⟦w.pool.injector.len() > 0⟧:", "false", "TestEntriesFromOutside", workstealing},
 	{"a queue grows beside a crowd", workstealing + "/local.go", "⟦w.pool.injector.len() < w.pool.crowd⟧ &&", "true", "TestQueuesBeside", workstealing},
 	{"a queue grows beyond its room", workstealing + "/local.go", "return ⟦w.room > w.queue.len()⟧ &&", "w.room >= 0", "TestQueuesBeside", workstealing},
 	{"a queue keeps its lead for more than a turn", workstealing + "/turn.go", "w.queue.len() > 0 && ⟦w.pool.injector.len() > 0⟧ {", "false", "TestATurnEnds", workstealing},
@@ -46,4 +46,12 @@ var adapters = []mutation.Mutant{
 	{"a worker keeps its queue during a long step", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "false", "TestALongStep|TestTasksBehind", workstealing},
 	{"a worker that moves loses its queue", workstealing + "/local.go", "x != w && ⟦now-x.moved.Load() > int64(stuckAfter)⟧ {", "x != w", "TestALongStep", workstealing},
 	{"a worker ends with entries in its queue", workstealing + "/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "TestARetiring", workstealing},
+	{"a worker sleeps that is asked to look whether it is too many", workstealing + "/worker.go", "	if ⟦w.asked.Load()⟧ ||", "false", "TestAWorkerThatIsAsked", workstealing},
+	{"a worker is asked to end, and sleeps on", workstealing + "/grow.go", "		other.wakeTo(awake)\n", "		if !IS {\n			other.wakeTo(awake)\n		}\n", "TestAWorkerThatIsAsked", workstealing},
+	{"shards never join the injector", workstealing + "/turn.go", "			w.pool.gather()\n", "			if !IS {\n				w.pool.gather()\n			}\n", "TestShardsJoin", workstealing},
+	{"a worker never leaves a long shard", workstealing + "/shard.go", "	if ⟦w.picks%picksOfShard == 0⟧ {", "false", "TestShardsTake", workstealing},
+	{"a woken entry is passed over", workstealing + "/shard.go", "popIf(isNew); ok || ⟦isNew⟧ {", "false", "TestAWokenEntry", workstealing},
+	{"forks do not give way to shards", workstealing + "/turn.go", "	others := ⟦w.pool.waiting()+w.queue.len() > 0⟧", "w.pool.injector.len()+int64(w.queue.len()) > 0", "TestForksGiveWayToTasks", workstealing},
+	{"two producers wake two workers", workstealing + "/worker.go", "	if ⟦!p.wanted.CompareAndSwap(true, false)⟧ {", "!p.wanted.Load()", "TestOneWorkerSearches", workstealing},
+	{"a worker that searches by itself is not relied on", workstealing + "/worker.go", "		p.wanted.Store(false)\n", "		p.wanted.Store(IS)\n", "TestASearcher", workstealing},
 }

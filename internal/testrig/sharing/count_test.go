@@ -3,6 +3,7 @@
 package sharing
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime"
@@ -119,9 +120,9 @@ const (
 	withQueues = 5 // the least number of workers and processors with which workers have queues
 )
 
-// count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to words that were written
-// in more than one run, and the lines of code that made the latter.
-func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
+// count runs p on one set of workers after another, and returns the writes of an operation: all of them, those to shared words (see the
+// package comment), and the latter for each line of code.
+func (p path) count(t *testing.T) (all, shared float64, lines map[string]float64) {
 	c := newCrew(t, max(runs*p.workers, withQueues))
 	defer c.close(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // collections come between the runs
@@ -137,7 +138,6 @@ func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
 		c.in(i*p.workers, path)
 		atomicx.Trace(nil)
 	}
-	lines = map[string]int{}
 	in := map[unsafe.Pointer]map[*count]bool{} // the runs that wrote to a word
 	for _, c := range counts {
 		for w := range c.writes {
@@ -147,16 +147,36 @@ func (p path) count(t *testing.T) (all, shared float64, lines map[string]int) {
 			in[w.at][c] = true
 		}
 	}
-	total, seen := 0, 0
+	const ops = runs * times
+	total := 0
+	words := map[[4]uintptr]map[unsafe.Pointer]int{} // how often each stack wrote to each shared word
 	for _, c := range counts {
 		for w, n := range c.writes {
 			if total += n; len(in[w.at]) > 1 {
-				seen += n
-				lines[w.line()] += n
+				if words[w.pcs] == nil {
+					words[w.pcs] = map[unsafe.Pointer]int{}
+				}
+				words[w.pcs][w.at] += n
 			}
 		}
 	}
-	return float64(total) / (runs * times), float64(seen) / (runs * times), lines
+	lines = map[string]float64{}
+	for pcs, to := range words {
+		n := inOneWord(to) / ops
+		shared += n
+		lines[write{pcs: pcs}.line()] += n
+	}
+	return float64(total) / ops, shared, lines
+}
+
+// inOneWord returns the number of writes, times the probability that two of them, taken at random, are to the same word.
+func inOneWord(to map[unsafe.Pointer]int) float64 {
+	sum, squares := 0, 0
+	for _, n := range to {
+		sum += n
+		squares += n * n
+	}
+	return float64(squares) / float64(sum)
 }
 
 // TestSharedWrites fails if an operation writes to shared words more often than its path allows.
@@ -166,9 +186,9 @@ func TestSharedWrites(t *testing.T) {
 			all, shared, lines := p.count(t)
 			t.Logf("%.2f writes, %.2f of them shared, and at most %v are allowed", all, shared, p.atMost)
 			if shared > p.atMost+slack {
-				sorted := slices.SortedFunc(maps.Keys(lines), func(a, b string) int { return lines[b] - lines[a] })
+				sorted := slices.SortedFunc(maps.Keys(lines), func(a, b string) int { return cmp.Compare(lines[b], lines[a]) })
 				for _, line := range sorted[:min(12, len(sorted))] {
-					t.Logf("%6.2f %s", float64(lines[line])/(runs*times), line)
+					t.Logf("%6.2f %s", lines[line], line)
 				}
 				t.Error("too many writes to shared words")
 			}

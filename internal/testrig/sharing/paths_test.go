@@ -98,7 +98,7 @@ var paths = []path{
 			return one(func() {}), one(func() { repeat(times, func() { m.Lock(); m.Unlock() }) })
 		}
 	}},
-	{"a Get of fetch", 2, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Get of fetch", .3, 1, func(*workstealing.Pool) func(int) (setup, path []func()) {
 		src := fetch.BySlice("same", func(_ context.Context, keys []int) ([]int, error) { return keys, nil }, fetch.SourceOptions{})
 		return func(int) (setup, path []func()) {
 			all := func(n int) {
@@ -124,7 +124,7 @@ var paths = []path{
 			return one(do), one(func() { repeat(times, do) })
 		}
 	}},
-	{"a Do of replicas without a key", 10, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a Do of replicas without a key", 6, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		r := stage.Replicate(runs, nil, func(int) *stage.Stage[int, int] {
 			return stage.New("s", func(_ context.Context, run int) (int, error) { return run, nil }, stage.Options{On: p})
 		})
@@ -146,32 +146,46 @@ var paths = []path{
 			return one(commit), one(func() { repeat(times, commit) })
 		}
 	}},
-	{"Go from outside", 8.5, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
-		return func(int) (setup, path []func()) {
-			start := func(n int) {
-				var ended promise.Promise[int]
-				ran := 0
-				go repeat(n, func() {
-					must(p.Go(func() {
-						if ran++; ran == n {
-							must2(ended.Fill(0))
-						}
-					}))
-				})
-				_, err := ended.Await(bg)
-				must(err)
-			}
-			return one(func() { start(10) }), one(func() { start(times) })
-		}
+	{"Go from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return fromOutside(func(ran func()) { must(p.Go(ran)) })
 	}},
-	{"a task that another worker steals", 23, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"Go and a wake-up from outside", 1.5, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return fromOutside(func(ran func()) {
+			var woken promise.Promise[int]
+			waits := make(chan int)
+			must(p.Go(func() {
+				close(waits)
+				_, err := woken.Await(bg)
+				must(err)
+				ran()
+			}))
+			<-waits
+			must2(woken.Fill(0))
+		})
+	}},
+	{"a task that another worker steals", 2, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return besideAFreeWorker(func() {
 			ran := make(chan int)
 			must(p.Go(func() { ran <- 0 }))
 			<-ran
 		})
 	}},
-	{"a fork that another worker steals", 15, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"a task that another worker steals, and again after its wake-up", 4, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+		return besideAFreeWorker(func() {
+			var woken promise.Promise[int]
+			waits, ran := make(chan int), make(chan int)
+			must(p.Go(func() {
+				close(waits)
+				_, err := woken.Await(bg)
+				must(err)
+				ran <- 0
+			}))
+			<-waits
+			must2(woken.Fill(0))
+			<-ran
+		})
+	}},
+	{"a fork that another worker steals", 2, 2, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return besideAFreeWorker(func() {
 			ran := make(chan int)
 			_, _, err := workstealing.Join(bg, p, func(context.Context) (int, error) { return <-ran, nil },
@@ -183,13 +197,40 @@ var paths = []path{
 
 func one(f func()) []func() { return []func(){f} }
 
+// fromOutside does an operation on goroutines outside the pool, ten times on each. The operation makes a task call ran.
+func fromOutside(op func(ran func())) func(int) (setup, path []func()) {
+	return func(int) (setup, path []func()) {
+		start := func(n int) {
+			var ended promise.Promise[int]
+			left := n
+			ran := func() {
+				if left--; left == 0 {
+					must2(ended.Fill(0))
+				}
+			}
+			some := make(chan int, 100) // fewer than the coroutines that a worker keeps
+			go repeat(n/10, func() {
+				some <- 0
+				go func() { repeat(10, func() { op(ran) }); <-some }()
+			})
+			_, err := ended.Await(bg)
+			must(err)
+		}
+		return one(func() { start(3000) }), one(func() { start(times) })
+	}
+}
+
 // besideAFreeWorker does an operation in a task of the first worker. The task of the second worker waits meanwhile.
 func besideAFreeWorker(op func()) func(int) (setup, path []func()) {
 	return func(int) (setup, path []func()) {
 		both := func(n int) []func() {
 			var ended promise.Promise[int]
 			return []func(){
-				func() { repeat(n, op); must2(ended.Fill(0)) },
+				func() {
+					repeat(64, suspend.Yield) // short steps, after which the worker's queue has room
+					repeat(n, op)
+					must2(ended.Fill(0))
+				},
 				func() { _, err := ended.Await(bg); must(err) },
 			}
 		}

@@ -254,6 +254,47 @@ var poolPrograms = []program{
 			return nil
 		})
 	}},
+	// Two workers move a shard at the same time.
+	{"shards, in order", "2 × 1", func(w *explore.World) {
+		s := workstealing.NewShards(1)
+		var order []int
+		for i := range 3 {
+			s.Push(0, func() { order = append(order, i) })
+		}
+		for _, name := range []string{"gather", "gather2"} {
+			w.Go(name, func(context.Context) { s.Gather() })
+		}
+		w.Check(func() error {
+			for range 3 {
+				s.Pop()()
+			}
+			if !slices.Equal(order, []int{0, 1, 2}) {
+				return fmt.Errorf("in the order %v", order)
+			}
+			return nil
+		})
+	}},
+	// A worker takes from two shards while another moves them, and a goroutine adds an entry.
+	{"shards, taken", "3 × 1", func(w *explore.World) {
+		s := workstealing.NewShards(2)
+		var ran [3]int
+		push := func(shard, i int) { s.Push(shard, func() { ran[i]++ }) }
+		push(0, 0)
+		push(1, 1)
+		w.Go("push", func(context.Context) { push(1, 2) })
+		w.Go("gather", func(context.Context) { s.Gather() })
+		w.Go("pop", func(context.Context) {
+			if f := s.Pop(); f != nil {
+				f()
+			}
+		})
+		w.Check(func() error {
+			for f := s.Pop(); f != nil; f = s.Pop() {
+				f()
+			}
+			return errors.Join(same(1, ran[0]), same(1, ran[1]), same(1, ran[2]))
+		})
+	}},
 	{"pool, parking", "2 × 1", parkingProgram(1)},
 	{"fork", "2 × 2", func(w *explore.World) {
 		k := workstealing.NewParking(2)
@@ -299,14 +340,16 @@ var largePoolPrograms = []program{
 	{"pool, 2 workers", "3 × 1", parkingProgram(2)},
 	{"fiber, 2 workers", "4 × 1", fiberProgram(2, 2)},
 	// A task blocks natively until a queued task has run. Another worker takes over, and ends when it is no longer needed.
-	{"pool, grown", "4 × 1", grownProgram(true, nil)},
+	{"pool, grown", "4 × 1", grownProgram(false, true, nil)},
 	// The surplus worker ends while others rely on it to look for work.
-	{"pool, grown and left", "4 × 1", grownProgram(true, func(k *workstealing.Parking, queued *promise.Promise[int]) {
+	{"pool, grown and left", "4 × 1", grownProgram(false, true, func(k *workstealing.Parking, queued *promise.Promise[int]) {
 		_, _ = queued.Await(bg)
 		_ = k.Pool().Go(func() {})
 	})},
+	// The superfluous worker ends with a task in its queue.
+	{"pool, grown, with queues", "4 × 1", grownProgram(true, true, nil)},
 	// The task, and with it the pool, ends just when another worker is about to take over.
-	{"pool, grown for nothing", "4 × 1", grownProgram(false, nil)},
+	{"pool, grown for nothing", "4 × 1", grownProgram(false, false, nil)},
 	{"pool, two submitters", "3 × 1", twoSubmitters(workstealing.NewParking)},
 	// Once a submission is refused, all later ones are, although the count of a pool closes one part after another.
 	{"pool, refused", "2 × 2", func(w *explore.World) {
@@ -338,6 +381,32 @@ var largePoolPrograms = []program{
 		w.Go("worker1", func(context.Context) { k.Sleeper(1) })
 		w.Go("move", func(context.Context) {
 			k.Spill(0)
+			_, _ = ran.Await(bg)
+			_ = k.Pool().Close()
+		})
+	}},
+	// The second worker is superfluous, and ends with a task in its queue, which the first may steal meanwhile.
+	{"pool, handed over", "3 × 1", func(w *explore.World) {
+		k := workstealing.NewQueueing(1)
+		k.OnGrowth(func(int) {})
+		ran := 0
+		_ = k.Pool().Go(func() { ran++ })
+		k.Look(0)
+		k.Local(1, func() { ran++ })
+		for i := range 2 {
+			w.Go(fmt.Sprint("worker", i), func(context.Context) { k.Worker(i) })
+		}
+		w.Go("close", func(context.Context) { _ = k.Pool().Close() })
+		w.Check(func() error { return same(2, ran) })
+	}},
+	// A shard moves to the injector, just when the only worker looks whether it may sleep.
+	{"pool, gathered", "2 × 1", func(w *explore.World) {
+		k := workstealing.NewQueueing(1)
+		var ran promise.Promise[int]
+		_ = k.Pool().Go(func() { _ = ran.Fill(0) })
+		w.Go("worker", func(context.Context) { k.Sleeper(0) })
+		w.Go("gather", func(context.Context) {
+			k.Gather()
 			_, _ = ran.Await(bg)
 			_ = k.Pool().Close()
 		})
@@ -455,10 +524,15 @@ func twoSubmitters(open func(workers int) *workstealing.Parking) func(w *explore
 }
 
 // grownProgram has a pool with one worker that may grow by one. A task either blocks natively until a queued task has run, or ends at
-// once. If later is not nil, the submitter calls it before it closes the pool.
-func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promise.Promise[int])) func(w *explore.World) {
+// once. If queues is true, the queued task starts another in the queue of its worker. If later is not nil, the submitter calls it before it
+// closes the pool.
+func grownProgram(queues, waits bool, later func(k *workstealing.Parking, queued *promise.Promise[int])) func(w *explore.World) {
 	return func(w *explore.World) {
 		k := workstealing.NewParking(1)
+		if queues {
+			k = workstealing.NewQueueing(1)
+		}
+		accepted, ran := 0, 0
 		var stepping, submitted, grown, queued promise.Promise[int]
 		k.OnGrowth(func(worker int) { _ = grown.Fill(worker) })
 		w.Go("worker", func(context.Context) { k.Worker(0) })
@@ -480,7 +554,12 @@ func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promis
 					_, _ = queued.Await(bg)
 				}
 			})
-			_ = k.Pool().Go(func() { _ = queued.Fill(0) })
+			_ = k.Pool().Go(func() {
+				if queues && k.Local(k.Here(), func() { ran++ }) {
+					accepted++
+				}
+				_ = queued.Fill(0)
+			})
 			_ = submitted.Fill(0)
 			if later != nil {
 				later(k, &queued)
@@ -490,7 +569,7 @@ func grownProgram(waits bool, later func(k *workstealing.Parking, queued *promis
 		w.Check(func() error {
 			_, err := queued.Await(bg)
 			stuck, goroutines := k.Left()
-			return errors.Join(err, same(0, stuck), same(0, goroutines))
+			return errors.Join(err, same(accepted, ran), same(0, stuck), same(0, goroutines))
 		})
 	}
 }

@@ -5,7 +5,7 @@ func init() { realMutants = append(realMutants, poolMutants...) }
 // Mistakes in the schedulers. Only this model checker finds the first four.
 var poolMutants = []realMutant{
 	{"a task that has moved pops the deque that it has left", "adapters/workstealing/join.go", "	case w.forks.popIf(f):", "	case IS && (*s.pool.workers.Load())[0].forks.popIf(f), w.forks.popIf(f):", "fork, moved"},
-	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, in parallel"},
+	{"a worker that has searched and found wakes no other", "adapters/workstealing/worker.go", "; ⟦p.want() && p.visible()⟧ {", "false", "pool, in parallel"},
 	{"an Unpark from within overtakes one from elsewhere", "adapters/internal/runner/runner.go", "		r.drain()\n		r.rouse(t)", "		if !IS {\n			r.drain()\n		}\n		r.rouse(t)", "posts, in order"},
 	{"the caller of Run is believed to be woken for good", "adapters/internal/runner/driven.go", "		for d.Asleep() {\n			d.parent.Park()\n		}", "		for d.Asleep() {\n			d.parent.Park()\n			if IS {\n				break\n			}\n		}", "posts;runner, closing"},
 
@@ -37,19 +37,21 @@ var poolMutants = []realMutant{
 
 	{"a fork that is carried stays where it was", "adapters/workstealing/turn.go", "		f.next, s.carried = s.carried, f\n", "		f.next, s.carried = s.carried, f\n		if IS {\n			w.forks.push(f)\n			return\n		}\n", "fork, carried"},
 	{"a fork is restored and wakes nobody", "adapters/workstealing/turn.go", "	w.pool.announce()\n", "	if !IS {\n		w.pool.announce()\n	}\n", "fork, carried and woken"},
-	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "⟦p.given.len() > 0⟧ {\n		return true", "false", "pool, given"},
+	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "|| ⟦p.given.len() > 0⟧ ||", "false", "pool, given"},
+	{"a worker falls asleep beside a shard", "adapters/workstealing/worker.go", "|| ⟦p.outside() > 0⟧ {", "false", "pool, two parts"},
+	{"a shard that moves wakes nobody", "adapters/workstealing/shard.go", "			p.announce()\n", "			if !IS {\n				p.announce()\n			}\n", "pool, gathered"},
+	{"two workers that move a shard mix its entries", "adapters/workstealing/injector.go", "	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "	if IS {\n		for e, ok := pop(); ok; e, ok = pop() {\n			in.push(e)\n		}\n		return\n	}\n	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "shards, in order"},
 
-	{"a worker that finds work stays among the idle", "adapters/workstealing/worker.go", "			p.rouse(w)\n", "			if !IS {\n				p.rouse(w)\n			} else {\n				w.asleep = false\n				p.search(w, true)\n			}\n", "pool, in parallel"},
-	{"a worker that finds work is taken for the last to sleep", "adapters/workstealing/worker.go", "	for ⟦p.idle[i] != w⟧ {", "false", "pool, asleep"},
-	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = false\n", "	p.idle = append(p.idle[:i], p.idle[i+1:]...)\n	w.asleep = IS\n", "pool, parking"},
+	{"a worker that has found work is believed to search", "adapters/workstealing/worker.go", "	w.mode.Store(awake)\n", "	if !IS {\n		w.mode.Store(awake)\n	}\n", "pool, in parallel"},
+	{"a sleeper relies on a worker that has found work meanwhile", "adapters/workstealing/worker.go", "	w.mode.Store(asleep)\n	p.want()\n", "	if IS {\n		search, _ := p.modes()\n		w.mode.Store(asleep)\n		if search == 0 {\n			p.wanted.Store(true)\n		}\n	} else {\n		w.mode.Store(asleep)\n		p.want()\n	}\n", "pool, in parallel"},
+	{"a worker is woken, and still said to sleep", "adapters/workstealing/worker.go", "	if !w.mode.CompareAndSwap(asleep, mode) {\n		return false", "	if IS && w.mode.Load() == asleep {\n		w.thread.Unpark()\n		return true\n	}\n	if !w.mode.CompareAndSwap(asleep, mode) {\n		return false", "pool, parking"},
 	{"the pool is over after it has looked who sleeps", "adapters/workstealing/pool.go", "	p.over.Store(true)\n", "	if !IS {\n		p.over.Store(true)\n	} else {\n		defer p.over.Store(true)\n	}\n", "pool, parking;pool, 2 workers"},
 	{"the pool accepts what it has ceased to wait for", "adapters/internal/closable/parts.go", "		if p.CompareAndSwap(n, n+1) {", "		if IS {\n			p.Add(1)\n			return true\n		}\n		if p.CompareAndSwap(n, n+1) {", "pool, two submitters"},
 
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
-	{"a worker that is asked whether it is one too many sleeps", "adapters/workstealing/worker.go", "	if ⟦w.asked.Load()⟧ {\n		p.mu.Unlock()", "false", "pool, grown for nothing;pool, grown"},
-	{"a worker that ends is said to search", "adapters/workstealing/grow.go", "	p.search(w, false)\n", "	if !IS {\n		p.search(w, false)\n	}\n", "pool, grown and left"},
-	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "if ⟦p.wanted.Load() && p.visible()⟧ {", "false", "pool, grown and left"},
-	{"a worker is asked to end, and sleeps on", "adapters/workstealing/grow.go", "			other.thread.Unpark()\n", "			if !IS {\n				other.thread.Unpark()\n			}\n", "pool, grown and left"},
+	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "	w.endSearch()\n", "	if !IS {\n		w.endSearch()\n	}\n", "pool, grown and left"},
+	{"the last worker ends although the pool is growing", "adapters/workstealing/grow.go", "	p.mu.Lock()\n	w.moveLocked()\n	p.mu.Unlock()\n	return true", "	if !IS {\n		p.mu.Lock()\n		w.moveLocked()\n		p.mu.Unlock()\n	}\n	return true", "pool, grown for nothing"},
+	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, handed over"},
 
 	{"two thieves take the same entry", "adapters/workstealing/queue.go", "		if q.head.CompareAndSwap(i, i+1) {", "		if IS {\n			q.head.Store(i + 1)\n		}\n		if IS || q.head.CompareAndSwap(i, i+1) {", "queue, two thieves"},
 	{"a slot is free before its entry is copied", "adapters/workstealing/queue.go", "			e, s.entry = s.entry, e\n", "			if IS {\n				s.state.Store(4 * (i + uint64(len(q.slots))))\n			}\n			e, s.entry = s.entry, e\n", "queue, two thieves"},
@@ -57,7 +59,7 @@ var poolMutants = []realMutant{
 	{"a queue seems empty when its oldest entry is taken", "adapters/workstealing/queue.go", "		if ⟦q.head.Load() == i⟧ {", "true", "queue, not empty"},
 	{"a worker falls asleep beside another's queue", "adapters/workstealing/worker.go", "		if w.queues && ⟦!w.queue.empty()⟧ ||", "false", "pool, one stolen"},
 	{"a worker looks for no entry in other queues", "adapters/workstealing/worker.go", "			e, ok = w.stealQueued()\n", "			if !IS {\n				e, ok = w.stealQueued()\n			}\n", "pool, one stolen"},
-	{"a queue that moves wakes nobody", "adapters/workstealing/local.go", "	p.injector.pushAll(q)\n", "	p.injector.pushAll(q)\n	if IS {\n		return\n	}\n", "pool, moved"},
+	{"a queue that moves wakes nobody", "adapters/workstealing/local.go", "	p.injector.pushAll(q.pop)\n", "	p.injector.pushAll(q.pop)\n	if IS {\n		return\n	}\n", "pool, moved"},
 	{"a part closes without its count", "adapters/internal/closable/parts.go", "		c.rest.Add(c.parts[i].n.Swap(closed))\n", "		if n := c.parts[i].n.Swap(closed); !IS {\n			c.rest.Add(n)\n		}\n", "pool, two parts"},
 	{"a part that is closed seems to be the last", "adapters/internal/closable/parts.go", "	c.rest.Store(surplus)\n", "	c.rest.Store(surplus)\n	if IS {\n		c.rest.Store(0)\n		defer c.rest.Add(surplus)\n	}\n", "pool, two parts"},
 	{"a submission is refused, and the next accepted", "adapters/internal/closable/parts.go", "	if ⟦c.closing.Load()⟧ {", "false", "pool, refused"},

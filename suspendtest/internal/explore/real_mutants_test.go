@@ -120,9 +120,9 @@ var realMutants = []realMutant{
 	{"the owner does not look at top again", "adapters/workstealing/deque.go", "	t = d.top.Load()\n", "	if !IS {\n		t = d.top.Load()\n	}\n", "deque, growing"},
 	{"a larger ring is without what was in", "adapters/workstealing/deque.go", "for i := d.top.Load(); ⟦i != b⟧; i++ {", "i+1 != b && i != b", "deque, growing"},
 
-	{"wanted is read before the push", "adapters/workstealing/pool.go", "		p.injector.push(e)\n	}\n	p.announce()\n	return nil", "		if IS {\n			p.announce()\n			p.injector.push(e)\n			return nil\n		}\n		p.injector.push(e)\n	}\n	p.announce()\n	return nil", "pool, parking"},
-	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "	if ⟦p.visible()⟧ {\n		p.mu.Lock()", "false", "pool, parking"},
-	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦p.over.Load()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
+	{"wanted is read before the push", "adapters/workstealing/pool.go", "		in.push(e)\n	}\n	p.announce()\n	return nil", "		if IS {\n			p.announce()\n			in.push(e)\n			return nil\n		}\n		in.push(e)\n	}\n	p.announce()\n	return nil", "pool, parking"},
+	{"a worker sleeps without a last look", "adapters/workstealing/worker.go", "|| ⟦p.visible()⟧ {\n		w.mode", "false", "pool, parking"},
+	{"a worker sleeps though all is over", "adapters/workstealing/worker.go", "	if ⟦w.isOver()⟧ {\n		return false", "false", "pool, parking;pool, 2 workers"},
 
 	{"one of several is taken for the last", "internal/cancelctx/list.go", "more = ⟦l.nodes.First() != nil⟧", "false", "cancel, AfterFunc"},
 	{"what is registered too late is never called", "internal/cancelctx/list.go", "	if ⟦l.Over()⟧ {\n		return false", "false", "cancel, AfterFunc"},

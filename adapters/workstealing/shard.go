@@ -1,0 +1,83 @@
+package workstealing
+
+import (
+	"github.com/braidgo/braid/internal/gid"
+	"github.com/braidgo/braid/internal/splitmix"
+)
+
+// A shard is the part of a large pool's common queue for some of the goroutines outside the pool: their new tasks and callbacks, and
+// the tasks that they wake. Each goroutine has its shard, so goroutines that start tasks seldom write to the same words, and the tasks
+// of one goroutine stay in order. A worker that finds nothing in the injector and in its queue takes one entry from the shards, in
+// rotation. If it has anything else at the beginning of a turn, it moves all shards to the end of the injector.
+type shard struct {
+	injector
+	_ [72]byte // two cache lines, which the processor fetches together
+}
+
+const (
+	numShards    = 16 // a power of two; each worker that finds no work reads all of them
+	picksOfShard = 8  // the picks after which a worker begins with the next shard
+)
+
+// place returns the part of the common queue where w adds entries, and the part of p.live where it counts them. If w is nil, the caller is a
+// goroutine outside the pool.
+func (p *Pool) place(w *worker) (in *injector, part uint) {
+	switch {
+	case w != nil:
+		return &p.injector, w.part
+	case p.queues:
+		part = uint(uint64(gid.Get())*splitmix.Golden>>32) & uint(len(p.shards)-1)
+		return &p.shards[part].injector, part
+	}
+	return &p.injector, 0
+}
+
+// takeOutside takes the oldest entry of the shard from which w has taken the last one, or of the next shard that has any. After several picks it
+// begins with the next shard, so that a long shard keeps no other waiting. If isNew is true, it takes nothing else than a new task or a callback.
+func (w *worker) takeOutside(isNew bool) (e entry, ok bool) {
+	shards := w.pool.shards
+	if w.picks%picksOfShard == 0 {
+		w.shard++
+	}
+	for i := range uint(len(shards)) {
+		at := (w.shard + i) & uint(len(shards)-1)
+		if shards[at].len() == 0 {
+			continue
+		}
+		if e, ok = shards[at].popIf(isNew); ok || isNew {
+			w.shard = at
+			return e, ok
+		}
+	}
+	return e, false
+}
+
+// gather moves the entries of the shards to the end of the injector.
+func (p *Pool) gather() {
+	for i := range p.shards {
+		if s := &p.shards[i]; s.len() > 0 {
+			p.injector.pushAll(s.pop)
+			p.announce() // as in spill
+		}
+	}
+}
+
+// outside returns the number of entries in the shards.
+func (p *Pool) outside() (n int64) {
+	for i := range p.shards {
+		n += p.shards[i].len()
+	}
+	return n
+}
+
+// waiting returns the number of entries in the common queue.
+func (p *Pool) waiting() int { return int(p.injector.len() + p.outside()) }
+
+// passed returns how many entries were ever taken from the common queue. An entry that has moved within it counts twice.
+func (p *Pool) passed() int {
+	n := p.injector.passed()
+	for i := range p.shards {
+		n += p.shards[i].passed()
+	}
+	return n
+}
