@@ -100,13 +100,13 @@ func (in *injector) aheadLocked() {
 	}
 }
 
-// passed returns how many entries were ever taken.
-func (in *injector) passed() int {
+// Passed returns how many entries were ever taken.
+func (in *injector) Passed() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.taken
 }
 
-func (in *injector) waiting() int { return int(in.n.Load()) }
+func (in *injector) Waiting() int { return int(in.n.Load()) }
 
 func (in *injector) len() int64 { return in.n.Load() }

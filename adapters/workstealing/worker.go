@@ -80,7 +80,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 		all[i].watchSteps()
 	}
 	if all[0].stalls != nil { // one watch is enough, because the queue stops only while all workers are busy
-		all[0].stalls.Rows(p.injector.passed, p.injector.waiting)
+		all[0].stalls.Rows(&p.injector)
 	}
 	p.workers.Store(&all)
 	return all
