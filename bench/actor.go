@@ -313,12 +313,14 @@ func spawnWithChannel(n int) {
 
 type getMessage struct{ actor.Request[int] }
 
-// asks sends n requests to an actor, and waits for each reply.
+// asks sends n requests to an actor, and waits for each reply. A function for times would be one more frame after each switch.
 func asks(on suspend.Spawner, n int) {
 	to := actor.Spawn(bg, on, func(ctx context.Context, self *actor.Self[*getMessage]) error {
 		return reacting(ctx, self, func(m *getMessage) error { m.Reply(1); return nil })
 	}, actor.Options[*getMessage]{})
-	times(n, func() { must(actor.Ask(bg, to, new(getMessage))) })
+	for range n {
+		must(actor.Ask(bg, to, new(getMessage)))
+	}
 	to.Stop()
 	ok(to.Wait(bg))
 }

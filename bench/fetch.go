@@ -151,11 +151,10 @@ func chainLoader(n int) work {
 	})
 }
 
-// gets performs a Run with n dependent Gets.
+// gets performs a Run with n dependent Gets. The function of the Run is made once, since its allocation is not one of the Run.
 func gets(n int) work {
-	return again(func() {
-		ok(fetch.Run(bg, func(ctx context.Context) error { chainOurs(ctx, n); return nil }, fetch.Options{}))
-	})
+	chain := func(ctx context.Context) error { chainOurs(ctx, n); return nil }
+	return again(func() { ok(fetch.Run(bg, chain, fetch.Options{})) })
 }
 
 // hits calls Get n times for a value that is already loaded.

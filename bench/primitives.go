@@ -16,16 +16,21 @@ import (
 
 // This file contains the rows for queues, locks, promises and lazy values.
 
-// A queue function creates a queue, and returns functions that put and take values. One party calls put with 0, 1, …, and the other party
-// calls take with the same numbers, which take compares with the values that it gets.
-type queue = func() (put, take func(i int))
+// A queue function creates a queue, and returns functions that put and take the values 0 to n-1. The function take checks the values.
+type queue = func() (put, take func(n int))
+
+// looped returns put and take of a queue, from functions for one value. The queues of tasks contain their loops instead: after each switch,
+// a task returns through all its frames, and the processor mispredicts each return.
+func looped(put, take func(i int)) (_, _ func(n int)) {
+	return func(n int) { upTo(n, put) }, func(n int) { upTo(n, take) }
+}
 
 // handover returns a work function in which two parties hand n values over. An operation puts and takes one value. The time to start and
 // end the two parties is counted, once for all values.
 func handover(where place, q queue) work {
 	return func(n int) {
 		put, take := q()
-		where(func() { upTo(n, take) }, func() { upTo(n, put) })
+		where(func() { take(n) }, func() { put(n) })
 	}
 }
 
@@ -47,14 +52,22 @@ func mvarTable(b *bench, x float64) (all []side) {
 func mvarOf(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		var m mvar.MVar[int]
-		return func(i int) { ok(m.Put(ctx, i)) }, func(i int) { check(must(m.Take(ctx)) == i) }
+		return func(n int) {
+				for i := range n {
+					ok(m.Put(ctx, i))
+				}
+			}, func(n int) {
+				for i := range n {
+					check(must(m.Take(ctx)) == i)
+				}
+			}
 	}
 }
 
 func channelOf(size int) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, size)
-		return func(i int) { c <- i }, func(i int) { check(<-c == i) }
+		return looped(func(i int) { c <- i }, func(i int) { check(<-c == i) })
 	}
 }
 
@@ -62,10 +75,10 @@ func channelOf(size int) queue {
 func channelOr(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, 1)
-		return func(i int) { sendOr(ctx, c, i) }, func(i int) {
+		return looped(func(i int) { sendOr(ctx, c, i) }, func(i int) {
 			v, _ := receiveOr(ctx, c)
 			check(v == i)
-		}
+		})
 	}
 }
 
@@ -91,27 +104,27 @@ func condOf(size int) queue {
 		notEmpty, notFull := sync.NewCond(&mu), sync.NewCond(&mu)
 		ring := make([]int, size)
 		first, stored := 0, 0
-		return func(i int) {
-				mu.Lock()
-				for stored == size {
-					notFull.Wait()
-				}
-				ring[(first+stored)%size] = i
-				stored++
-				mu.Unlock()
-				notEmpty.Signal()
-			}, func(i int) {
-				mu.Lock()
-				for stored == 0 {
-					notEmpty.Wait()
-				}
-				got := ring[first]
-				first = (first + 1) % size
-				stored--
-				mu.Unlock()
-				notFull.Signal()
-				check(got == i)
+		return looped(func(i int) {
+			mu.Lock()
+			for stored == size {
+				notFull.Wait()
 			}
+			ring[(first+stored)%size] = i
+			stored++
+			mu.Unlock()
+			notEmpty.Signal()
+		}, func(i int) {
+			mu.Lock()
+			for stored == 0 {
+				notEmpty.Wait()
+			}
+			got := ring[first]
+			first = (first + 1) % size
+			stored--
+			mu.Unlock()
+			notFull.Signal()
+			check(got == i)
+		})
 	}
 }
 
@@ -120,26 +133,34 @@ func condOf(size int) queue {
 func selecting() (put, take func(int)) {
 	x, y := chanx.New[int](0), chanx.New[int](0)
 	first, second := suspend.CaseOf(x.RecvOp()), suspend.CaseOf(y.RecvOp())
-	return func(i int) { ok(x.Send(bg, i)); x, y = y, x }, func(i int) {
-		got := first
-		if must(suspend.Select(bg, first, second)) == second {
-			got = second
+	return func(n int) {
+			to, other := x, y
+			for i := range n {
+				ok(to.Send(bg, i))
+				to, other = other, to
+			}
+		}, func(n int) {
+			for i := range n {
+				got := first
+				if must(suspend.Select(bg, first, second)) == second {
+					got = second
+				}
+				check(got.Value() == i)
+			}
 		}
-		check(got.Value() == i)
-	}
 }
 
 func selectingNatively() (put, take func(int)) {
 	x, y := make(chan int), make(chan int)
 	to, other := x, y
-	return func(i int) { to <- i; to, other = other, to }, func(i int) {
+	return looped(func(i int) { to <- i; to, other = other, to }, func(i int) {
 		select {
 		case v := <-x:
 			check(v == i)
 		case v := <-y:
 			check(v == i)
 		}
-	}
+	})
 }
 
 // lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a

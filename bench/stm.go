@@ -146,30 +146,30 @@ const slots = 16
 func stmOurs() (put, take func(int)) {
 	var ring [slots]stm.Var[int]
 	var first, stored stm.Var[int]
-	return func(int) {
-			atomically(func(tx *stm.Tx) error {
-				n := stored.Get(tx)
-				if n == slots {
-					return stm.Retry
-				}
-				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
-				stored.Set(tx, n+1)
-				return nil
-			})
-		}, func(int) {
-			got := 0
-			atomically(func(tx *stm.Tx) error {
-				n, at := stored.Get(tx), first.Get(tx)
-				if n == 0 {
-					return stm.Retry
-				}
-				got = ring[at].Get(tx)
-				first.Set(tx, (at+1)%slots)
-				stored.Set(tx, n-1)
-				return nil
-			})
-			check(got == 1)
-		}
+	return looped(func(int) {
+		atomically(func(tx *stm.Tx) error {
+			n := stored.Get(tx)
+			if n == slots {
+				return stm.Retry
+			}
+			ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+			stored.Set(tx, n+1)
+			return nil
+		})
+	}, func(int) {
+		got := 0
+		atomically(func(tx *stm.Tx) error {
+			n, at := stored.Get(tx), first.Get(tx)
+			if n == 0 {
+				return stm.Retry
+			}
+			got = ring[at].Get(tx)
+			first.Set(tx, (at+1)%slots)
+			stored.Set(tx, n-1)
+			return nil
+		})
+		check(got == 1)
+	})
 }
 
 func stmPeer() (put, take func(int)) {
@@ -178,23 +178,23 @@ func stmPeer() (put, take func(int)) {
 		ring[i] = peer.NewVar(0)
 	}
 	first, stored := peer.NewVar(0), peer.NewVar(0)
-	return func(int) {
-			peerAtomically(func(tx *peer.Tx) {
-				n := stored.Get(tx)
-				tx.Assert(n < slots)
-				ring[(first.Get(tx)+n)%slots].Set(tx, 1)
-				stored.Set(tx, n+1)
-			})
-		}, func(int) {
-			got := peer.Atomically(func(tx *peer.Tx) int {
-				n, at := stored.Get(tx), first.Get(tx)
-				tx.Assert(n > 0)
-				first.Set(tx, (at+1)%slots)
-				stored.Set(tx, n-1)
-				return ring[at].Get(tx)
-			})
-			check(got == 1)
-		}
+	return looped(func(int) {
+		peerAtomically(func(tx *peer.Tx) {
+			n := stored.Get(tx)
+			tx.Assert(n < slots)
+			ring[(first.Get(tx)+n)%slots].Set(tx, 1)
+			stored.Set(tx, n+1)
+		})
+	}, func(int) {
+		got := peer.Atomically(func(tx *peer.Tx) int {
+			n, at := stored.Get(tx), first.Get(tx)
+			tx.Assert(n > 0)
+			first.Set(tx, (at+1)%slots)
+			stored.Set(tx, n-1)
+			return ring[at].Get(tx)
+		})
+		check(got == 1)
+	})
 }
 
 // stmCase performs a transaction as a kept case of a Select, whose other case is a receive that is never possible.

@@ -73,11 +73,17 @@ func (p *Pool) outside() (n int64) {
 // waiting returns the number of entries in the common queue.
 func (p *Pool) waiting() int { return int(p.injector.len() + p.outside()) }
 
-// passed returns how many entries were ever taken from the common queue. An entry that has moved within it counts twice.
-func (p *Pool) passed() int {
-	n := p.injector.passed()
-	for i := range p.shards {
-		n += p.shards[i].passed()
+// A common is the common queue of a Pool, for the watch.
+type common Pool
+
+// Waiting implements coro.Queue.
+func (c *common) Waiting() int { return (*Pool)(c).waiting() }
+
+// Passed implements coro.Queue. An entry that has moved within the common queue counts twice.
+func (c *common) Passed() int {
+	n := c.injector.passed()
+	for i := range c.shards {
+		n += c.shards[i].passed()
 	}
 	return n
 }

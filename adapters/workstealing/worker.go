@@ -100,7 +100,7 @@ func (p *Pool) makeWorkers(n int) []*worker {
 		all[i].watchSteps()
 	}
 	if all[0].stalls != nil { // one watch is enough, because the queue stops only while all workers are busy
-		all[0].stalls.Rows(p.passed, p.waiting)
+		all[0].stalls.Rows((*common)(p))
 	}
 	p.workers.Store(&all)
 	return all

@@ -14,19 +14,25 @@ import (
 // Tasks that compute and share the worker in normal turns are not a row, so two consecutive looks must find a native
 // wait. Nor are tasks a row if their queue moves at a normal speed.
 type row struct {
-	passed  func() int // returns how many entries were taken off the queue; nil if rows are not watched
-	waiting func() int // returns how many entries are in the queue
+	queue Queue // is nil if rows are not watched
 
 	late atomicx.Bool // the mark was not reached within the limit
 
 	// The lock of the Stalls guards the fields below.
-	last    int       // the result of passed() at the last call of answered()
+	last    int       // the result of queue.Passed at the last call of answered()
 	asked   time.Time // the time of the last call of answered()
-	mark    int       // the result of passed() when the worker reaches the mark
+	mark    int       // the result of queue.Passed when the worker reaches the mark
 	marked  time.Time // the time at which the mark was set
 	next    time.Duration
 	natives int       // counts the native waits that looks have found since the mark was set
 	looked  time.Time // the time at which the stacks were last searched for a row
+}
+
+// A Queue is the queue of a worker. The worker calls its methods. It is an interface, because the functions would take
+// two allocations for each Run of a scheduler.
+type Queue interface {
+	Passed() int  // returns how many entries were taken off the queue
+	Waiting() int // returns how many entries are in the queue
 }
 
 // slowly is the average step time below which a queue moves at a normal speed.
@@ -36,10 +42,10 @@ const slowly = 100 * time.Microsecond
 // take a long time, because it prints the stacks of all goroutines: the worker must not wait for it, and the next look asks again.
 func (s *Stalls) answered(now time.Time) {
 	r := &s.row
-	if r.passed == nil {
+	if r.queue == nil {
 		return
 	}
-	passed := r.passed()
+	passed := r.queue.Passed()
 	if !s.mu.TryLock() {
 		return
 	}
@@ -50,7 +56,7 @@ func (s *Stalls) answered(now time.Time) {
 	case time.Duration(moved)*slowly > took:
 		r.set(passed, now, s.after)
 	case passed >= r.mark:
-		r.set(passed+r.waiting(), now, s.after)
+		r.set(passed+r.queue.Waiting(), now, s.after)
 	case now.Sub(r.marked) >= r.next:
 		r.late.Store(true)
 	}

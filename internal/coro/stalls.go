@@ -109,9 +109,9 @@ func (s *Stalls) Stop() {
 	}
 }
 
-// Rows makes s watch for rows of steps, too. The functions passed and waiting describe the worker's queue, which must
-// be first in, first out. The worker calls them. s must not be nil. Rows must be called before the first Begin.
-func (s *Stalls) Rows(passed, waiting func() int) { s.row.passed, s.row.waiting = passed, waiting }
+// Rows makes s watch for rows of steps, too. q is the worker's queue, which must be first in, first out. s must not be
+// nil. Rows must be called before the first Begin.
+func (s *Stalls) Rows(q Queue) { s.row.queue = q }
 
 // Others sets the function that returns how many tasks wait behind the running task, for the reports of s. s must not
 // be nil. Others must be called before the first Begin.

@@ -145,7 +145,7 @@ func TestStallsOfARow(t *testing.T) {
 	} {
 		watched(t, time.Second, func(s *Stalls, reports func() []string) {
 			passed := 0
-			s.Rows(func() int { return passed }, func() int { return test.tasks - passed })
+			s.Rows(&queue{&passed, test.tasks})
 			var task nobody
 			task.Init(&task)
 			task.WatchedBy(s)
@@ -345,7 +345,7 @@ func TestTheLineOfTheProgram(t *testing.T) {
 // A look may take a long time, because it prints the stacks of all goroutines. The worker does not wait for it when its next step begins.
 func TestTheWorkerDoesNotWaitForALook(t *testing.T) {
 	watched(t, time.Hour, func(s *Stalls, _ func() []string) {
-		s.Rows(func() int { return 0 }, func() int { return 0 })
+		s.Rows(&queue{new(int), 0})
 		s.Begin()
 		s.state.Store(asked)
 		s.mu.Lock() // as a look does
@@ -355,3 +355,12 @@ func TestTheWorkerDoesNotWaitForALook(t *testing.T) {
 		s.End()
 	})
 }
+
+// A queue has passed some of its tasks.
+type queue struct {
+	passed *int
+	tasks  int
+}
+
+func (q *queue) Passed() int  { return *q.passed }
+func (q *queue) Waiting() int { return q.tasks - *q.passed }

@@ -368,6 +368,12 @@ func (r *Runner) Stats() sched.Stats {
 func (r *Runner) Watch(stalls *coro.Stalls) {
 	if r.stalls = stalls; stalls != nil {
 		stalls.Others(func() int64 { return r.Stats().Live - 1 })
-		stalls.Rows(func() int { return r.steps }, r.list.len)
+		stalls.Rows((*queue)(r))
 	}
 }
+
+// queue is the coro.Queue of a Runner.
+type queue Runner
+
+func (q *queue) Passed() int  { return q.steps }
+func (q *queue) Waiting() int { return q.list.len() }
