@@ -67,7 +67,15 @@ func mvarOf(ctx context.Context) queue {
 func channelOf(size int) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, size)
-		return looped(func(i int) { c <- i }, func(i int) { check(<-c == i) })
+		return func(n int) {
+				for i := range n {
+					c <- i
+				}
+			}, func(n int) {
+				for i := range n {
+					check(<-c == i)
+				}
+			}
 	}
 }
 
@@ -75,10 +83,16 @@ func channelOf(size int) queue {
 func channelOr(ctx context.Context) queue {
 	return func() (put, take func(int)) {
 		c := make(chan int, 1)
-		return looped(func(i int) { sendOr(ctx, c, i) }, func(i int) {
-			v, _ := receiveOr(ctx, c)
-			check(v == i)
-		})
+		return func(n int) {
+				for i := range n {
+					sendOr(ctx, c, i)
+				}
+			}, func(n int) {
+				for i := range n {
+					v, _ := receiveOr(ctx, c)
+					check(v == i)
+				}
+			}
 	}
 }
 
@@ -152,15 +166,22 @@ func selecting() (put, take func(int)) {
 
 func selectingNatively() (put, take func(int)) {
 	x, y := make(chan int), make(chan int)
-	to, other := x, y
-	return looped(func(i int) { to <- i; to, other = other, to }, func(i int) {
-		select {
-		case v := <-x:
-			check(v == i)
-		case v := <-y:
-			check(v == i)
+	return func(n int) {
+			to, other := x, y
+			for i := range n {
+				to <- i
+				to, other = other, to
+			}
+		}, func(n int) {
+			for i := range n {
+				select {
+				case v := <-x:
+					check(v == i)
+				case v := <-y:
+					check(v == i)
+				}
+			}
 		}
-	})
 }
 
 // lockFree increments a counter under an uncontended lock. The loops are written out, because a call of the function times would cost a

@@ -55,7 +55,7 @@ func (p *Pool[R]) dial(ctx context.Context, own seat[R]) (s seat[R], r *resource
 	started, got := false, false
 	defer func() {
 		if !started { // a method of ctx has panicked, or Go has
-			p.endedBadly(d, suspend.ErrAbandoned, outcome.Outcome{})
+			p.openFailed(d, suspend.ErrAbandoned, outcome.Outcome{})
 		}
 		if !got && p.leave(d) && d.result.r != nil { // the task was killed
 			p.putBack(d.result.r, d.result.isNew)
@@ -67,9 +67,9 @@ func (p *Pool[R]) dial(ctx context.Context, own seat[R]) (s seat[R], r *resource
 	}
 	inner, stop := cancel.New(context.WithoutCancel(ctx))
 	d.cancel.Store(&stop)
-	dropped := func() { p.endedBadly(d, suspend.ErrAbandoned, outcome.Outcome{}) } // its node has crashed before it began
+	dropped := func() { p.openFailed(d, suspend.ErrAbandoned, outcome.Outcome{}) } // its node has crashed before it began
 	if err := abandoned.Go(on, func() { p.run(inner, d) }, dropped); err != nil {
-		p.endedBadly(d, err, outcome.Outcome{})
+		p.openFailed(d, err, outcome.Outcome{})
 	}
 	p.cancelUnwanted() // a Close before d.cancel was set has missed it
 	started = true
@@ -96,9 +96,9 @@ func (p *Pool[R]) run(ctx context.Context, d *dial[R]) {
 		}
 	}, func(o outcome.Outcome) {
 		if o.Returned() && err == nil {
-			p.endedWell(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()})
+			p.openSucceeded(d, &resource[R]{value: v, resets: d.resets, opened: suspend.Now()})
 		} else {
-			p.endedBadly(d, err, o)
+			p.openFailed(d, err, o)
 		}
 	})
 }
@@ -160,8 +160,8 @@ func (p *Pool[R]) cancelUnwanted() {
 	}
 }
 
-// endedWell ends the Open of d, which has opened r.
-func (p *Pool[R]) endedWell(d *dial[R], r *resource[R]) {
+// openSucceeded ends the Open of d, which has opened r.
+func (p *Pool[R]) openSucceeded(d *dial[R], r *resource[R]) {
 	defer p.cancelUnwanted()
 	r.idle = suspend.Now()
 	preempt.Releases(preempt.Resources)
@@ -174,9 +174,9 @@ func (p *Pool[R]) endedWell(d *dial[R], r *resource[R]) {
 	p.putAway(r, kept, to)
 }
 
-// endedBadly ends the Open of d, which has opened nothing, with err or o. The Acquire of d gets this result if it still waits. If it was
+// openFailed ends the Open of d, which has opened nothing, with err or o. The Acquire of d gets this result if it still waits. If it was
 // served before, by another Open, there may be an Acquire that this other Open would have served. The first one gets the result then.
-func (p *Pool[R]) endedBadly(d *dial[R], err error, o outcome.Outcome) {
+func (p *Pool[R]) openFailed(d *dial[R], err error, o outcome.Outcome) {
 	defer p.cancelUnwanted()
 	p.mu.Lock()
 	p.endOpenLocked(d)
