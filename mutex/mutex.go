@@ -37,8 +37,7 @@ import (
 //
 // Waiters acquire the lock in the order of their calls, with one exception. Unlock only nudges the first waiter: it wakes the waiter to
 // compete for the lock, so a running task may lock the Mutex before that waiter runs. A hand-over would leave the lock idle until the
-// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves. A goroutine without
-// a task looks at a held Mutex for about ten microseconds before it becomes a waiter, and may lock the Mutex then.
+// waiter runs. After a few unsuccessful nudges, the next Unlock hands the lock over to the waiter, so that no waiter starves.
 //
 // At any time, at most one waiter is nudged and has not yet competed. If the scheduler of that waiter is busy for a long time, the waiters
 // behind it keep waiting although the Mutex is unlocked. New callers of Lock can acquire it. Only a timer for each Unlock could prevent
@@ -161,14 +160,6 @@ type locker struct {
 }
 
 func (m *Mutex) lockSlow(ctx context.Context) (err error) {
-	if m.spin() {
-		m.took(0)
-		if err := suspend.Err(ctx); err != nil {
-			m.Unlock()
-			return err
-		}
-		return nil
-	}
 	ctx = lazily.Allow(ctx)
 	w := &locker{m: m}
 	defer w.leaveQueue()
@@ -245,8 +236,10 @@ func (m *Mutex) lockLocked(nudges int) bool {
 // unlockSlow is the slow path of Unlock. The parameter w is the word after the addition.
 func (m *Mutex) unlockSlow(w uint32) {
 	switch {
-	case w&held != 0: // the addition has locked m
-		m.Unlock()
+	case w&held != 0: // m was unlocked, and the addition has locked it
+		if w&due == 0 {
+			m.Unlock()
+		} // otherwise another Unlock is in passOnLocked, which needs or clears the flag held
 		panic("mutex: Unlock of an unlocked Mutex")
 	case w&due != 0: // m is still locked
 		m.gives()

@@ -52,7 +52,7 @@ func with(p policy) func() locker {
 }
 
 // TestTheRunOnSixteen compares the model with the run on sixteen processors (docs/maintainers/analysis.md), in nanoseconds: with a mutex.Mutex
-// as it was then, which neither spins nor releases the lock by an addition.
+// as it was then, which did not release the lock by an addition.
 func TestTheRunOnSixteen(t *testing.T) {
 	measured := map[string][]time.Duration{"sync.Mutex": {1347, 815, 382, 204, 225}, "mutex.Mutex": {1355, 834, 394, 552, 584}}
 	for name, anew := range map[string]func() locker{"sync.Mutex": std, "mutex.Mutex": with(policy{})} {
@@ -76,10 +76,10 @@ func TestMutex(t *testing.T) {
 		name string
 		policy
 	}{
-		{"four nudges, then a hand-over", policy{}},
+		{before, policy{}},
 		{"a hand-over after a millisecond", policy{starve: time.Millisecond}},
 		{"as many nudges more as there are waiters", policy{patience: func(waiting int) int { return 4 + waiting }}},
-		{"Unlock adds", policy{adds: true}},
+		{adds, policy{adds: true}},
 		{"Unlock gives way to the waiter", policy{adds: true, yields: true}},
 		{"Lock looks 8 times in 11 µs", policy{spins: 8, spin: pause}},
 		{"Lock looks 20 times in 8 µs", policy{spins: 20, spin: 8 * µs / 20}},
@@ -87,7 +87,7 @@ func TestMutex(t *testing.T) {
 		{"4 times in 5.6 µs, and Unlock adds", policy{adds: true, spins: 4, spin: pause}},
 		{"20 times in 8 µs, and Unlock adds", policy{adds: true, spins: 20, spin: 8 * µs / 20}},
 		{"40 times in 16 µs, and Unlock adds", policy{adds: true, spins: 40, spin: 16 * µs / 40}},
-		{spinsAndAdds, policy{adds: true, spins: 8, spin: pause}},
+		{"8 times in 11 µs, and Unlock adds", policy{adds: true, spins: 8, spin: pause}},
 		{"8 times in 11 µs, and Unlock gives way", policy{yields: true, spins: 8, spin: pause}},
 	} {
 		counts := map[string]int{}
@@ -95,10 +95,14 @@ func TestMutex(t *testing.T) {
 		ratio[c.name] = float64(mean) / float64(peer)
 		t.Logf("%-42s %.2f of sync.Mutex, %d ns (%d to %d), %v", c.name, ratio[c.name], mean, least, most, counts)
 	}
-	require.Less(t, ratio[spinsAndAdds], 1.2)
+	require.Less(t, ratio[adds], .8*ratio[before])
 }
 
-const spinsAndAdds = "8 times in 11 µs, and Unlock adds"
+// These are the policies of package mutex, and of its first form.
+const (
+	adds   = "Unlock adds"
+	before = "four nudges, then a hand-over"
+)
 
 // TestCommits prints what a transaction takes if commits are serial, in groups, or have a lock in each Var.
 func TestCommits(t *testing.T) {
