@@ -15,7 +15,8 @@ type entry struct {
 	call  bool   // f is a callback
 }
 
-// An injector is a first-in, first-out queue of runnable entries of the pool. Its lock is a leaf in the lock order.
+// An injector is a first-in, first-out queue of runnable entries of the pool. The lock of a large pool's
+// injector comes before those of its shards, which are leaves in the lock order.
 type injector struct {
 	mu    atomicx.Mutex
 	n     atomicx.Int64 // the number of entries; written under mu, and read without it to skip an empty queue
@@ -45,8 +46,8 @@ func (in *injector) pushLocked(n int, e entry) {
 	in.n.Store(int64(n + 1))
 }
 
-// pushAll adds what pop removes, the pop of a queue or of a shard. It adds at most as many entries as fit into a queue, because others may
-// push there at the same time. Nobody else moves those entries meanwhile, so they stay in order.
+// pushAll adds the entries that pop, the pop of a queue, removes: at most as many as fit into a queue, because its owner may push at the same
+// time. Nobody else moves those entries meanwhile, so they stay in order.
 func (in *injector) pushAll(pop func() (entry, bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -73,6 +74,48 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	return in.takeLocked(isNew)
+}
+
+// moveFrom moves entries of the shard s to the end of in: only a part of a long shard, so that the locks are not held for long. It holds the lock of s meanwhile. Otherwise a worker that has found in empty could
+// take an entry of s behind one that is on its way.
+func (in *injector) moveFrom(s *injector) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := int(in.n.Load())
+	for range queueSize {
+		e, ok := s.removeLocked(false)
+		if !ok {
+			return
+		}
+		in.pushLocked(n, e)
+		n++
+	}
+}
+
+// popAfter takes the oldest entry of the shard in. If the pool's injector, first, has entries, popAfter takes the oldest of these,
+// because in may have had it before.
+func (in *injector) popAfter(first *injector, isNew bool) (e entry, ok bool) {
+	in.mu.Lock()
+	if first.n.Load() == 0 {
+		defer in.mu.Unlock()
+		return in.takeLocked(isNew)
+	}
+	in.mu.Unlock()
+	return first.popIf(isNew)
+}
+
+// takeLocked removes and returns the oldest entry, and counts it as taken.
+func (in *injector) takeLocked(isNew bool) (e entry, ok bool) {
+	if e, ok = in.removeLocked(isNew); ok {
+		in.taken++
+	}
+	return e, ok
+}
+
+func (in *injector) removeLocked(isNew bool) (e entry, ok bool) {
 	n := int(in.n.Load())
 	if n == 0 || isNew && in.ring[in.first].f == nil {
 		return e, false
@@ -80,7 +123,6 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 	e, in.ring[in.first] = in.ring[in.first], e
 	in.first = (in.first + 1) & (len(in.ring) - 1)
 	in.n.Store(int64(n - 1))
-	in.taken++
 	if n > prefetch.Crowd {
 		in.aheadLocked()
 	}

@@ -16,7 +16,7 @@ type shard struct {
 
 const (
 	numShards    = 16 // a power of two; each worker that finds no work reads all of them
-	picksOfShard = 8  // the picks after which a worker begins with the next shard
+	picksOfShard = 8  // the calls of takeOutside after which a worker begins with the next shard
 )
 
 // place returns the part of the common queue where w adds entries, and the part of p.live where it counts them. If w is nil, the caller is a
@@ -32,11 +32,11 @@ func (p *Pool) place(w *worker) (in *injector, part uint) {
 	return &p.injector, 0
 }
 
-// takeOutside takes the oldest entry of the shard from which w has taken the last one, or of the next shard that has any. After several picks it
+// takeOutside takes the oldest entry of the shard from which w has taken the last one, or of the next shard that has any. After several calls it
 // begins with the next shard, so that a long shard keeps no other waiting. If isNew is true, it takes nothing else than a new task or a callback.
 func (w *worker) takeOutside(isNew bool) (e entry, ok bool) {
 	shards := w.pool.shards
-	if w.picks%picksOfShard == 0 {
+	if w.outside++; w.outside%picksOfShard == 0 {
 		w.shard++
 	}
 	for i := range uint(len(shards)) {
@@ -44,7 +44,7 @@ func (w *worker) takeOutside(isNew bool) (e entry, ok bool) {
 		if shards[at].len() == 0 {
 			continue
 		}
-		if e, ok = shards[at].popIf(isNew); ok || isNew {
+		if e, ok = shards[at].popAfter(&w.pool.injector, isNew); ok || isNew {
 			w.shard = at
 			return e, ok
 		}
@@ -52,11 +52,11 @@ func (w *worker) takeOutside(isNew bool) (e entry, ok bool) {
 	return e, false
 }
 
-// gather moves the entries of the shards to the end of the injector.
+// gather moves entries of the shards to the end of the injector.
 func (p *Pool) gather() {
 	for i := range p.shards {
 		if s := &p.shards[i]; s.len() > 0 {
-			p.injector.pushAll(s.pop)
+			p.injector.moveFrom(&s.injector)
 			p.announce() // as in spill
 		}
 	}
@@ -79,7 +79,7 @@ type common Pool
 // Waiting implements coro.Queue.
 func (c *common) Waiting() int { return (*Pool)(c).waiting() }
 
-// Passed implements coro.Queue. An entry that has moved within the common queue counts twice.
+// Passed implements coro.Queue. An entry that has moved from a shard to the injector has not passed.
 func (c *common) Passed() int {
 	n := c.injector.passed()
 	for i := range c.shards {

@@ -83,6 +83,41 @@ func TestShardsTakeTurns(t *testing.T) {
 	require.Contains(t, ran, "short")
 }
 
+// Turns of any length, with tasks that end without a suspension, let a worker go on to the next shard.
+func TestShardsTakeTurnsInTurnsOfAnyLength(t *testing.T) {
+	for length := 1; length <= pollEvery; length++ {
+		s := newStill()
+		w := s.all[0]
+		overtaken, isTaken := 0, false
+		s.push(5, entry{f: func() { isTaken = true }})
+		w.shard = 3
+		for !isTaken {
+			for len(s.shards) > 0 && s.shards[3].len() < 2 {
+				s.push(3, entry{f: func() { overtaken++ }})
+			}
+			if w.picks--; w.picks <= 0 {
+				w.picks = length
+			}
+			e, ok := w.takeOutside(w.picks > 1)
+			run(t, e, ok)
+			require.Less(t, overtaken, 4*picksOfShard, "turns of %d picks", length)
+		}
+	}
+}
+
+// A move of entries from the shards to the injector is no progress.
+func TestAMoveIsNoProgress(t *testing.T) {
+	s := newStill()
+	for range 5 {
+		s.push(1, entry{f: func() {}})
+	}
+	s.gather()
+	watched := (*common)(s.Pool)
+	require.Equal(t, [2]int{0, 5}, [2]int{watched.Passed(), watched.Waiting()})
+	_, _ = s.all[0].pick()
+	require.Equal(t, [2]int{1, 4}, [2]int{watched.Passed(), watched.Waiting()})
+}
+
 // A fiber at the head of a shard is not passed over by a worker that wants new tasks.
 func TestAWokenEntryIsNextInItsShard(t *testing.T) {
 	s := newStill()

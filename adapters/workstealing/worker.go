@@ -49,6 +49,7 @@ type worker struct {
 	steps    int   // picks since the last reading of the clock
 	looks    uint  // counts the looks at the queues of other workers
 	nextLook int64 // the time of the next look
+	outside  uint  // counts the calls of takeOutside
 	shard    uint  // the shard that takeOutside looks at first, modulo their number
 	others   yieldtimer.Timer
 	random   uint64

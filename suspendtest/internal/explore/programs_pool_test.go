@@ -274,6 +274,32 @@ var poolPrograms = []program{
 			return nil
 		})
 	}},
+	// A worker takes from a shard while another moves it. Then a new entry comes.
+	{"shards, taken in order", "2 × 1", func(w *explore.World) {
+		s := workstealing.NewShards(1)
+		var order []int
+		push := func(i int) { s.Push(0, func() { order = append(order, i) }) }
+		push(0)
+		push(1)
+		w.Go("gather", func(context.Context) {
+			s.Gather()
+			push(2)
+		})
+		w.Go("pop", func(context.Context) {
+			if f := s.Pop(); f != nil {
+				f()
+			}
+		})
+		w.Check(func() error {
+			for f := s.Pop(); f != nil; f = s.Pop() {
+				f()
+			}
+			if !slices.Equal(order, []int{0, 1, 2}) {
+				return fmt.Errorf("in the order %v", order)
+			}
+			return nil
+		})
+	}},
 	// A worker takes from two shards while another moves them, and a goroutine adds an entry.
 	{"shards, taken", "3 × 1", func(w *explore.World) {
 		s := workstealing.NewShards(2)

@@ -40,7 +40,7 @@ var poolMutants = []realMutant{
 	{"a worker falls asleep beside a fiber that has given way", "adapters/workstealing/worker.go", "|| ⟦p.given.len() > 0⟧ ||", "false", "pool, given"},
 	{"a worker falls asleep beside a shard", "adapters/workstealing/worker.go", "|| ⟦p.outside() > 0⟧ {", "false", "pool, two parts"},
 	{"a shard that moves wakes nobody", "adapters/workstealing/shard.go", "			p.announce()\n", "			if !IS {\n				p.announce()\n			}\n", "pool, gathered"},
-	{"two workers that move a shard mix its entries", "adapters/workstealing/injector.go", "	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "	if IS {\n		for e, ok := pop(); ok; e, ok = pop() {\n			in.push(e)\n		}\n		return\n	}\n	in.mu.Lock()\n	defer in.mu.Unlock()\n	n := int(in.n.Load())\n	for range", "shards, in order"},
+	{"two workers that move a shard mix its entries", "adapters/workstealing/injector.go", "	in.mu.Lock()\n	defer in.mu.Unlock()\n	s.mu.Lock()\n", "	if IS {\n		for e, ok := s.pop(); ok; e, ok = s.pop() {\n			in.push(e)\n		}\n		return\n	}\n	in.mu.Lock()\n	defer in.mu.Unlock()\n	s.mu.Lock()\n", "shards, in order"},
 
 	{"a worker that has found work is believed to search", "adapters/workstealing/worker.go", "	w.mode.Store(awake)\n", "	if !IS {\n		w.mode.Store(awake)\n	}\n", "pool, in parallel"},
 	{"a sleeper relies on a worker that has found work meanwhile", "adapters/workstealing/worker.go", "	w.mode.Store(asleep)\n	p.want()\n", "	if IS {\n		search, _ := p.modes()\n		w.mode.Store(asleep)\n		if search == 0 {\n			p.wanted.Store(true)\n		}\n	} else {\n		w.mode.Store(asleep)\n		p.want()\n	}\n", "pool, in parallel"},
@@ -51,6 +51,9 @@ var poolMutants = []realMutant{
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
 	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "	w.endSearch()\n", "	if !IS {\n		w.endSearch()\n	}\n", "pool, grown and left"},
 	{"the last worker ends although the pool is growing", "adapters/workstealing/grow.go", "	p.mu.Lock()\n	w.moveLocked()\n	p.mu.Unlock()\n	return true", "	if !IS {\n		p.mu.Lock()\n		w.moveLocked()\n		p.mu.Unlock()\n	}\n	return true", "pool, grown for nothing"},
+	{"an entry of a shard overtakes one that moves", "adapters/workstealing/injector.go", "	if ⟦first.n.Load() == 0⟧ {", "true", "shards, taken in order"},
+	{"a shard is open while it moves", "adapters/workstealing/injector.go", "	s.mu.Lock()\n	defer s.mu.Unlock()\n	n := int(in.n.Load())\n	for range queueSize {\n		e, ok := s.removeLocked(false)\n",
+		"	if !IS {\n		s.mu.Lock()\n		defer s.mu.Unlock()\n	}\n	n := int(in.n.Load())\n	for range queueSize {\n		if IS {\n			s.mu.Lock()\n		}\n		e, ok := s.removeLocked(false)\n		if IS {\n			s.mu.Unlock()\n		}\n", "shards, taken in order"},
 	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, handed over"},
 
 	{"two thieves take the same entry", "adapters/workstealing/queue.go", "		if q.head.CompareAndSwap(i, i+1) {", "		if IS {\n			q.head.Store(i + 1)\n		}\n		if IS || q.head.CompareAndSwap(i, i+1) {", "queue, two thieves"},
