@@ -91,7 +91,6 @@ func effects(t *testing.T, g *Go, flag string) error {
 		c := exec.CommandContext(limited, binary, "-test.run="+pattern, "-test.timeout=10000h")
 		c.Dir, c.Env = "testdata/effects", append(append(os.Environ(), "BRAID_ORDER="+order), env...)
 		c.Env = append(c.Env, "GORACE=report_bugs=0 atexit_sleep_ms=0") // the tests rely on one goroutine at a time
-		c.Env = append(c.Env, env...)
 		if order == "" {
 			c.Env = append(c.Env, "UNORDERED=1")
 		}

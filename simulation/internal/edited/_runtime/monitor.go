@@ -14,6 +14,7 @@ var orderSlice struct {
 var orderCall struct {
 	tick uint32
 	when int64
+	cpu  int64 // the thread's processor time at the first look after a millisecond, or -1
 }
 
 // orderHas reports whether gp has an order, or has one again after nodeInside. If another goroutine ran in between, the order of the two would
@@ -52,22 +53,25 @@ func orderMayPreempt(pp *p, since int64) bool {
 	return true
 }
 
-// orderMayRetake reports whether the monitor may take the P of gp, which is in a system call: only if the thread sleeps in the kernel. The
-// order would otherwise depend on the time that short calls take.
+// orderMayRetake reports whether the monitor may take the P of gp, which is in a system call: only if the thread sleeps in the kernel, or has
+// had a second of processor time. The order would otherwise depend on the time that short calls take, which is long on a busy machine.
 func orderMayRetake(pp *p, gp *g, now int64) bool {
 	if !orderPicks || !orderHas(gp) {
 		return true
 	}
 	if orderCall.tick != pp.syscalltick {
-		orderCall.tick, orderCall.when = pp.syscalltick, now
+		orderCall.tick, orderCall.when, orderCall.cpu = pp.syscalltick, now, -1
 		return false
 	}
 	since := now - orderCall.when
 	if since < 1e6 {
 		return false
 	}
-	state, _ := orderThread(gp.m.procid)
-	return state == 'S' || since > 1e9 || state == 0 && since > 20e6
+	state, cpu := orderThread(gp.m.procid)
+	if orderCall.cpu < 0 {
+		orderCall.cpu = cpu
+	}
+	return state == 'S' || cpu-orderCall.cpu > 1e9 || state == 0 && since > 20e6
 }
 
 // orderThread returns the state of a thread, and its processor time in ns, according to /proc. It returns 0 and -1 on systems without /proc.

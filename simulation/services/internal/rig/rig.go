@@ -2,6 +2,7 @@
 //
 //	go test ./...                     a few seeds of each service
 //	BRAID_SEEDS=200 go test ./raft    more
+//	BRAID_FIRST=201 go test ./raft    from another seed on
 //	BRAID_QUIET=1 go test ./raft      without faults
 package rig
 
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,6 +45,7 @@ func Test(t *testing.T, n int, o simulation.Options, main func(ctx context.Conte
 	t.Helper()
 	begun := processor.UsedWithChildren()
 	o.Guests = true
+	o.Seed, _ = strconv.ParseUint(os.Getenv("BRAID_FIRST"), 10, 64)
 	simulation.Test(t, main, simulation.TestOptions{Seeds: n, Twice: true, Options: o})
 	t.Logf("%.1f s of processor", (processor.UsedWithChildren() - begun).Seconds())
 }

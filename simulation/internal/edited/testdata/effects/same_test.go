@@ -53,9 +53,11 @@ func unordered(f func()) {
 // TestSamePointers ranges over maps whose keys have pointers.
 func TestSamePointers(t *testing.T) {
 	pointers, keys, structs, channels, tiny := map[*object]int{}, map[any]int{}, map[[1]struct{ p, q any }]int{}, map[chan object]int{}, map[*byte]int{}
+	large := map[*object][200]byte{} // the compiler calls other functions for large values
 	var m sync.Map
 	for i := range 100 {
 		p := new(object)
+		large[p] = [200]byte{byte(i)}
 		pointers[p], keys[p], structs[[1]struct{ p, q any }{{p, i}}], channels[make(chan object)], tiny[new(byte)] = i, i, i, i, i
 		m.Store(p, i)
 	}
@@ -74,6 +76,12 @@ func TestSamePointers(t *testing.T) {
 	}
 	for _, i := range tiny {
 		text += fmt.Sprint(" ", i)
+	}
+	for p, v := range large {
+		if large[p] != v {
+			t.Fatal("a key is lost")
+		}
+		text += fmt.Sprint(" ", v[0])
 	}
 	m.Range(func(_, i any) bool { text += fmt.Sprint(" ", i); return true })
 	see(t, text)
