@@ -110,6 +110,9 @@ var runtimeEdits = []edit{
 	{file: "runtime/proc.go", old: "	if netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {", changed: "	if !order && netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {"},
 	{file: "runtime/sema.go", old: "func internal_sync_nanotime() int64 {\n", changed: "func internal_sync_nanotime() int64 {\n	if orderPicks {\n		return 1 // or a mutex would change to its starvation mode after a real millisecond\n	}\n"},
 
+	// A goroutine that returns from a system call without a P counts as runnable, or as in a call, at each moment.
+	{file: "runtime/proc.go", old: "	decGSyscallNoP(getg().m)\n	dropg()\n	lock(&sched.lock)\n", changed: "	dropg()\n	lock(&sched.lock)\n	decGSyscallNoP(getg().m)\n"},
+
 	// Order time.
 	{file: "runtime/proc.go", old: "	// Spinning Ms: steal work from other Ps.\n", changed: "	if orderIdle(pollUntil) {\n		goto top\n	}\n\n	// Spinning Ms: steal work from other Ps.\n"},
 	{file: "runtime/time.go", old: "	return time_now()\n", changed: "	return orderTime()\n"},
