@@ -104,17 +104,6 @@ var runtimeEdits = []edit{
 	// Decide which goroutine runs.
 	{file: "runtime/proc.go", old: "const randomizeScheduler = raceenabled\n", changed: "const randomizeScheduler = false\n", race: true},
 	{file: "runtime/proc.go", old: "	if randomizeScheduler && next && randn(2) == 0 {", changed: "	if next && orderPicks && !orderNext(gp) {\n		next = false\n	}\n	if randomizeScheduler && next && randn(2) == 0 {"},
-	{file: "runtime/proc.go", old: "retry:\n	h := atomic.LoadAcq(&pp.runqhead) // load-acquire, synchronize with consumers\n", changed: `	if orderPicks && orderFull(pp, gp) {
-		lock(&sched.lock)
-		globrunqput(gp)
-		unlock(&sched.lock)
-		return
-	}
-
-retry:
-	h := atomic.LoadAcq(&pp.runqhead) // load-acquire, synchronize with consumers
-`},
-	{file: "runtime/proc.go", old: "	if pp.schedtick%61 == 0 && !sched.runq.empty() {", changed: "	if pp.schedtick%61 == 0 && !sched.runq.empty() && !(orderPicks && gomaxprocs == 1) {"},
 	{file: "runtime/proc.go", old: "func runqget(pp *p) (gp *g, inheritTime bool) {\n", changed: "func runqget(pp *p) (gp *g, inheritTime bool) {\n	if orderPicks {\n		orderPick(pp)\n	}\n"},
 	{file: "runtime/proc.go", old: "func Gosched() {\n", changed: "func Gosched() {\n	if getg().order.id != 0 {\n		orderGosched()\n		return\n	}\n"},
 	{file: "runtime/proc.go", old: "		// Retake the P if it's there for more than 1 sysmon tick", changed: "		if !orderMayRetake(pp, thread.gp, now) {\n			thread.resume()\n			goto done\n		}\n		// Retake the P if it's there for more than 1 sysmon tick"},

@@ -4,15 +4,11 @@ package runtime
 
 import "internal/runtime/atomic"
 
-const (
-	orderStreak = 1 << 12 // the number of points of one goroutine after which another runs
-	orderMost   = 200     // ordered goroutines in the run queue of the P, which has 256 places; the others wait in the global queue
-)
+const orderStreak = 1 << 12 // the number of points of one goroutine after which another runs
 
 var (
 	orderRuns  uint64 // the goroutine that was picked last, by its goid
 	orderInRow int    // points that it has passed, or times that an ordered goroutine was the next to run
-	orderExtra int    // ordered goroutines in the global queue because the run queue had orderMost
 	orderApart int    // times that another goroutine was the next to run; how often that happens is not part of the order
 )
 
@@ -32,47 +28,6 @@ func orderOthers(pp *p, gp *g) (others, higher bool) {
 	return others, higher
 }
 
-// orderQueued returns the number of ordered goroutines in the run queue of pp.
-func orderQueued(pp *p) (n int) {
-	for h := pp.runqhead; h != pp.runqtail; h++ {
-		if pp.runq[h%uint32(len(pp.runq))].ptr().order.id != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// orderFull reports whether gp, which becomes runnable, goes to the end of the global queue. orderPick chooses among the ordered goroutines in the
-// run queue, and which these are must not depend on how many others are in it.
-func orderFull(pp *p, gp *g) bool {
-	if gp.order.id == 0 || gomaxprocs != 1 || orderExtra == 0 && (pp.runqtail-pp.runqhead < orderMost || orderQueued(pp) < orderMost) {
-		return false
-	}
-	orderExtra++
-	return true
-}
-
-// orderRefill moves goroutines from the global queue to the run queue of pp.
-func orderRefill(pp *p) {
-	size, n := uint32(len(pp.runq)), orderQueued(pp)
-	lock(&sched.lock)
-	for pp.runqtail-pp.runqhead < size-1 && !sched.runq.empty() {
-		if sched.runq.head.ptr().order.id != 0 {
-			if n >= orderMost {
-				break
-			}
-			n++
-			orderExtra--
-		}
-		pp.runq[pp.runqtail%size].set(sched.runq.pop())
-		atomic.StoreRel(&pp.runqtail, pp.runqtail+1)
-	}
-	if orderExtra < 0 || sched.runq.empty() { // goroutines also come from system calls
-		orderExtra = 0
-	}
-	unlock(&sched.lock)
-}
-
 // orderPick moves the goroutine that runs next to the head of the run queue of pp, which the caller owns. Goroutines with the id 0 keep their
 // places, and run when they are first.
 func orderPick(pp *p) {
@@ -85,7 +40,12 @@ func orderPick(pp *p) {
 	}
 	size := uint32(len(pp.runq))
 	if !sched.runq.empty() {
-		orderRefill(pp)
+		lock(&sched.lock)
+		for pp.runqtail-pp.runqhead < size-1 && !sched.runq.empty() {
+			pp.runq[pp.runqtail%size].set(sched.runq.pop())
+			atomic.StoreRel(&pp.runqtail, pp.runqtail+1)
+		}
+		unlock(&sched.lock)
 	}
 	if next := pp.runnext; next != 0 && pp.runqtail-pp.runqhead < size {
 		pp.runnext = 0

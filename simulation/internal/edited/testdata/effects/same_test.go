@@ -152,33 +152,6 @@ func TestSameSteps(t *testing.T) {
 	}))
 }
 
-// TestSameCrowd has more runnable goroutines than the run queue of a P has places. In one process, others without an order run beside them.
-func TestSameCrowd(t *testing.T) {
-	var stop atomic.Bool
-	unordered(func() {
-		for n := 0; second && n < 20; n++ {
-			go func() {
-				for !stop.Load() {
-					runtime.Gosched()
-				}
-			}()
-		}
-	})
-	var all sync.WaitGroup
-	hash := 0
-	for i := range 1000 {
-		all.Go(func() {
-			for range 4 {
-				hash = hash*31 + i
-				runtime.Gosched()
-			}
-		})
-	}
-	all.Wait()
-	stop.Store(true)
-	see(t, hash)
-}
-
 // TestSameFiles does more inside a call for a file of a node in one process than in the other.
 func TestSameFiles(t *testing.T) {
 	calls := 0
