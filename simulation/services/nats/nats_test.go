@@ -17,10 +17,10 @@ import (
 
 var nodes, clients = []string{"a", "b", "c"}, []string{"x", "y"}
 
-// serve is the main function of a server.
+// serve is the main function of a server. Its log shows why a server cannot start.
 func serve(name, dir string) error {
 	o := &server.Options{
-		ServerName: name, Host: name, Port: 4222, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true,
+		ServerName: name, Host: name, Port: 4222, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 64 << 20,
 		Cluster: server.ClusterOpts{Name: "cluster", Host: name, Port: 6222},
 	}
@@ -31,6 +31,7 @@ func serve(name, dir string) error {
 	if err != nil {
 		return err
 	}
+	s.ConfigureLogger()
 	s.Start()
 	s.WaitForShutdown()
 	return nil
