@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -21,6 +22,9 @@ import (
 	"github.com/braidgo/braid/simulation"
 	"github.com/braidgo/braid/simulation/internal/chance"
 )
+
+// identity is a random text that the program makes at its start, as github.com/nats-io/nuid does.
+var identity = crand.Text()
 
 // TestInApart runs in other processes, see TestApart.
 func TestInApart(t *testing.T) {
@@ -49,7 +53,7 @@ func TestInApart(t *testing.T) {
 			text += strconv.Itoa(i)
 		}
 		b, err := json.Marshal(struct{ A, B int }{1, 2}) // the first call for a type draws from the source of math/rand
-		w.Log("%s %s %d %v", text, b, rand.IntN(1e6), err)
+		w.Log("%s %s %d %v %s", text, b, rand.IntN(1e6), err, identity)
 		w.SetFaults(simulation.Faults{MinLatency: time.Millisecond, MaxLatency: 50 * time.Millisecond})
 		c, s := pipe(w)
 		for range 20 {

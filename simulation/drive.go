@@ -130,6 +130,9 @@ func (g *guests) drive() {
 				g.long = append(g.long, g.windows)
 			}
 			switch w := g.w; {
+			case len(w.clock.timers.heap) == 0 && w.err == nil && time.Duration(chance.Nanotime()-g.stoppedAt) < busyAfter && g.someRuns():
+				g.window(false)
+				continue
 			case len(w.clock.timers.heap) == 0:
 				g.findRealIO()
 				w.fail(w.account(cmp.Or(g.outside, ErrStuck)))

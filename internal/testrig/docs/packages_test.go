@@ -36,7 +36,7 @@ var doors = []door{
 // internals are the folders that only the map in CONTRIBUTING.md lists, in addition to those under internal and examples.
 var internals = []string{"bench", "docs", "adapters/eventloop/stocktest", "simulation/stocktest", "simulation/stocktest/etcdraft",
 	"simulation/services/badger", "simulation/services/bbolt", "simulation/services/buntdb", "simulation/services/etcd", "simulation/services/grpcreg",
-	"simulation/services/kafka", "simulation/services/memberlist", "simulation/services/raft", "simulation/services/raftwal", "simulation/services/web"}
+	"simulation/services/kafka", "simulation/services/memberlist", "simulation/services/nats", "simulation/services/raft", "simulation/services/raftwal", "simulation/services/web"}
 
 // A pkg is a folder with code.
 type pkg struct {

@@ -149,7 +149,7 @@ var paths = []path{
 	{"Go from outside", 1, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return fromOutside(func(ran func()) { must(p.Go(ran)) })
 	}},
-	{"Go and a wake-up from outside", 1.5, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
+	{"Go and a wake-up from outside", 12, 1, func(p *workstealing.Pool) func(int) (setup, path []func()) {
 		return fromOutside(func(ran func()) {
 			var woken promise.Promise[int]
 			waits := make(chan int)

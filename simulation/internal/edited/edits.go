@@ -71,6 +71,8 @@ var runtimeEdits = []edit{
 	{file: "internal/runtime/maps/runtime_fast64.go", old: `(?:typ\.Hasher\(abi\.NoEscape\(unsafe\.Pointer\(&k\)\)|memHash64(?:AES|Fallback)\((?:key|uint64\(\(uintptr\)\(key\)\))), m\.seed\)`, changed: "orderHash64(typ, key, m.seed, $0)", times: several, pattern: true},
 	{file: "internal/runtime/maps/table.go", old: "typ.Hasher(", changed: "orderHash(typ, ", times: 4},
 	{file: "runtime/alg.go", old: "func typehash(t *_type, p unsafe.Pointer, h uintptr) uintptr {\n	if t.TFlag&abi.TFlagRegularMemory != 0 {\n", changed: "func typehash(t *_type, p unsafe.Pointer, h uintptr) uintptr {\n	switch t.Kind() {\n	case abi.Pointer, abi.Chan, abi.UnsafePointer:\n		return orderHashPointer(p, h)\n	}\n	if t.TFlag&abi.TFlagRegularMemory != 0 && t.PtrBytes == 0 {\n"},
+	{file: "hash/maphash/maphash.go", old: "	return comparableHash(v, seed)\n", changed: "	return orderComparable(v, seed)\n"},
+	{file: "hash/maphash/maphash.go", old: "	writeComparable(h, x)\n", changed: "	h.state.s = orderComparable(x, h.state)\n"},
 	{file: "runtime/mheap.go", old: "	switch s.kind {\n	case _KindSpecialFinalizer:\n", changed: "	switch s.kind {\n	case orderKindNumber:\n		orderForget(s)\n	case _KindSpecialFinalizer:\n"},
 
 	// Begin as BRAID_ORDER says: one processor, no garbage collection, no random bytes.
@@ -84,6 +86,7 @@ var runtimeEdits = []edit{
 `},
 	{file: "runtime/rand.go", old: "	globalRand.state.Init(*seed)\n", changed: "	orderRandInit(seed)\n	globalRand.state.Init(*seed)\n"},
 	{file: "runtime/rand.go", old: "func rand() uint64 {\n", changed: "func rand() uint64 {\n	if x, ok := orderRandom(); ok {\n		return x\n	}\n"},
+	{file: "crypto/internal/sysrand/rand.go", old: "func Read(b []byte) {\n", changed: "func Read(b []byte) {\n	if orderFill(b) {\n		return\n	}\n"},
 	{file: "runtime/proc.go", old: "	if procresize(procs) != nil {\n		throw(\"unknown runnable", changed: "	if order {\n		procs, sched.customGOMAXPROCS = 1, true\n	}\n	if procresize(procs) != nil {\n		throw(\"unknown runnable"},
 	{file: "runtime/debug.go", old: "func NumCPU() int {\n", changed: "func NumCPU() int {\n	if order {\n		return orderProcs\n	}\n"},
 	{file: "runtime/debug.go", old: "func GOMAXPROCS(n int) int {\n", changed: `func GOMAXPROCS(n int) int {
@@ -106,6 +109,9 @@ var runtimeEdits = []edit{
 	{file: "runtime/proc.go", old: "		// Retake the P if it's there for more than 1 sysmon tick", changed: "		if !orderMayRetake(pp, thread.gp, now) {\n			thread.resume()\n			goto done\n		}\n		// Retake the P if it's there for more than 1 sysmon tick"},
 	{file: "runtime/proc.go", old: "	if netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {", changed: "	if !order && netpollinited() && lastpoll != 0 && lastpoll+10*1000*1000 < now {"},
 	{file: "runtime/sema.go", old: "func internal_sync_nanotime() int64 {\n", changed: "func internal_sync_nanotime() int64 {\n	if orderPicks {\n		return 1 // or a mutex would change to its starvation mode after a real millisecond\n	}\n"},
+
+	// A goroutine that returns from a system call without a P counts as runnable, or as in a call, at each moment.
+	{file: "runtime/proc.go", old: "	decGSyscallNoP(getg().m)\n	dropg()\n	lock(&sched.lock)\n", changed: "	dropg()\n	lock(&sched.lock)\n	decGSyscallNoP(getg().m)\n"},
 
 	// Order time.
 	{file: "runtime/proc.go", old: "	// Spinning Ms: steal work from other Ps.\n", changed: "	if orderIdle(pollUntil) {\n		goto top\n	}\n\n	// Spinning Ms: steal work from other Ps.\n"},

@@ -31,6 +31,9 @@ func (v *Volume) Call(trap uintptr, a *[6]uintptr, p1, p2 string, data []byte, p
 	case syscall.SYS_OPENAT, syscall.SYS_MKDIRAT, syscall.SYS_UNLINKAT, syscall.SYS_FCHMODAT, syscall.SYS_FCHOWNAT, syscall.SYS_FACCESSAT, sysFaccessat2,
 		syscall.SYS_MKNODAT, sysOpenat2, sysStatx, sysFstatat, syscall.SYS_READLINKAT, syscall.SYS_UTIMENSAT:
 		name, ours := v.pathOf(int(int32(a[0])), p1)
+		if !ours && measures(name) {
+			return 0, syscall.ENOENT, true, w
+		}
 		if !ours {
 			return 0, 0, false, w
 		}
@@ -179,6 +182,15 @@ func (v *Volume) stamp(st *syscall.Stat_t) {
 	}
 }
 
+// space sets the figures in st to those of a disk of 1 TB that is empty or full. What the machine has left differs at each moment.
+func (v *Volume) space(st *syscall.Statfs_t) {
+	const blocks, files = 1 << 28, 1 << 26
+	st.Bsize, st.Frsize, st.Blocks, st.Files = 4096, 4096, blocks, files
+	if st.Bfree, st.Bavail, st.Ffree = blocks, blocks, files; v.Full {
+		st.Bfree, st.Bavail, st.Ffree = 0, 0, 0
+	}
+}
+
 // byPath executes a call with a path and without a descriptor.
 func (v *Volume) byPath(trap uintptr, name string, size int64, p any) syscall.Errno {
 	switch trap {
@@ -194,7 +206,10 @@ func (v *Volume) byPath(trap uintptr, name string, size int64, p any) syscall.Er
 		v.dir = name
 		return 0
 	case syscall.SYS_STATFS:
-		return errno(syscall.Statfs(v.seen(name, true), p.(*syscall.Statfs_t)))
+		st := p.(*syscall.Statfs_t)
+		err := errno(syscall.Statfs(v.seen(name, true), st))
+		v.space(st)
+		return err
 	}
 	if v.onMachine(name, true) {
 		return syscall.EROFS
@@ -277,6 +292,10 @@ func (v *Volume) byHandle(trap uintptr, fd int, h *handle, a *[6]uintptr, data [
 		st := p.(*syscall.Stat_t)
 		err = errno(syscall.Fstat(fd, st))
 		v.stamp(st)
+	case syscall.SYS_FSTATFS:
+		st := p.(*syscall.Statfs_t)
+		err = errno(syscall.Fstatfs(fd, st))
+		v.space(st)
 	case syscall.SYS_FCHMOD:
 		h.f.Mode = uint32(a[1]) & 0o7777
 		err = errno(syscall.Fchmod(fd, uint32(a[1])))
@@ -322,6 +341,8 @@ func onMachineFile(trap uintptr, fd int, a *[6]uintptr, data []byte, p any) (uin
 		n, err = syscall.ReadDirent(fd, data)
 	case syscall.SYS_FSTAT:
 		err = syscall.Fstat(fd, p.(*syscall.Stat_t))
+	case syscall.SYS_FSTATFS:
+		err = syscall.Fstatfs(fd, p.(*syscall.Statfs_t))
 	case syscall.SYS_FCHDIR:
 		err = syscall.EACCES
 	case syscall.SYS_DUP, syscall.SYS_DUP3:

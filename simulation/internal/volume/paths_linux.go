@@ -13,7 +13,7 @@ import (
 	"github.com/braidgo/braid/simulation/internal/storage"
 )
 
-// pathOf returns the path that the program means, from the root of the node. It returns false if the path is not one of the node.
+// pathOf returns the path that the program means, from the root of the node. It returns false if the path is one of the machine.
 func (v *Volume) pathOf(dirfd int, p string) (string, bool) {
 	if !path.IsAbs(p) {
 		dir := v.dir
@@ -29,10 +29,21 @@ func (v *Volume) pathOf(dirfd int, p string) (string, bool) {
 	p = path.Clean(p)
 	for _, top := range []string{"/dev", "/proc", "/sys"} {
 		if p == top || strings.HasPrefix(p, top+"/") {
-			return "", false
+			return p, false
 		}
 	}
 	return p, true
+}
+
+// measures reports whether a path is one of a file in which the kernel measures the machine or a process. A node does not have these files,
+// because the figures differ at each moment.
+func measures(p string) bool {
+	dir, name := path.Split(p)
+	switch name {
+	case "stat", "statm", "status", "io", "sched", "schedstat", "smaps", "smaps_rollup", "loadavg", "meminfo", "uptime", "vmstat", "diskstats":
+		return strings.HasPrefix(dir, "/proc/")
+	}
+	return false
 }
 
 func fdLink(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

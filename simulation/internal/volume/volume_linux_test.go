@@ -111,6 +111,28 @@ func TestCrashEndsDescriptors(t *testing.T) {
 	require.False(t, done)
 }
 
+// What the kernel measures is not on a node, and a disk is empty or full.
+func TestMeasures(t *testing.T) {
+	n := newNode(t)
+	for _, name := range []string{"/proc/self/stat", "/proc/1/status", "/proc/self/../meminfo"} {
+		_, err := n.call(syscall.SYS_OPENAT, [6]uintptr{here}, name, "", nil, nil)
+		require.Equal(t, syscall.ENOENT, err, name)
+	}
+	_, _, done, _ := n.Call(syscall.SYS_OPENAT, &[6]uintptr{here}, "/proc/self/fd", "", nil, nil)
+	require.False(t, done)
+	n.create("/stat", "text")
+	fd := uintptr(n.open("/stat", syscall.O_RDONLY))
+	for _, full := range []bool{false, true} {
+		n.Full = full
+		var byPath, byHandle syscall.Statfs_t
+		require.Zero(t, second(n.call(syscall.SYS_STATFS, [6]uintptr{}, "/", "", nil, &byPath)))
+		require.Zero(t, second(n.call(syscall.SYS_FSTATFS, [6]uintptr{fd}, "", "", nil, &byHandle)))
+		require.Equal(t, byPath, byHandle)
+		require.EqualValues(t, 1<<40, byPath.Blocks*uint64(byPath.Bsize))
+		require.Equal(t, full, byPath.Bavail == 0)
+	}
+}
+
 // sweep removes the folder of a process that has ended, and not the folder of another Volume.
 func TestSweep(t *testing.T) {
 	n := newNode(t)

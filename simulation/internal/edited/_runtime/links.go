@@ -2,7 +2,10 @@
 
 package runtime
 
-import _ "unsafe"
+import (
+	"internal/abi"
+	"unsafe"
+)
 
 //go:linkname internal_sync_orderPoint internal/sync.orderPoint
 func internal_sync_orderPoint() { orderPoint() }
@@ -30,6 +33,28 @@ func unique_orderHold() { getg().order.holds++ }
 
 //go:linkname unique_orderRelease unique.orderRelease
 func unique_orderRelease() { getg().order.holds-- }
+
+//go:linkname maphash_orderTypeHash hash/maphash.orderTypeHash
+func maphash_orderTypeHash(t *abi.Type, key unsafe.Pointer, seed uintptr) uintptr {
+	return typehash(t, key, seed)
+}
+
+// sysrand_orderFill fills b with random bytes of orderRandom, and reports whether it has done so. A package may draw bytes before the test
+// begins, and keep them.
+//
+//go:linkname sysrand_orderFill crypto/internal/sysrand.orderFill
+func sysrand_orderFill(b []byte) bool {
+	for ; len(b) > 0; b = b[min(8, len(b)):] {
+		x, ok := orderRandom()
+		if !ok {
+			return false
+		}
+		for i := range b[:min(8, len(b))] {
+			b[i], x = byte(x), x>>8
+		}
+	}
+	return true
+}
 
 // orderWorld has the functions for simulations, which package simulation/internal/chance calls.
 //

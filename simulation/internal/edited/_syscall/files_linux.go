@@ -70,6 +70,8 @@ func nodeKind(trap uintptr) int {
 		return nodeCaught | nodeData2
 	case SYS_FSTAT:
 		return nodeCaught | nodeStat2
+	case SYS_FSTATFS:
+		return nodeCaught | nodeStatfs2
 	case SYS_FCNTL:
 		return nodeCaught | nodeLock3
 	case SYS_CLOSE, SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC, nodeSyncfs, SYS_SYNC_FILE_RANGE, SYS_FTRUNCATE, SYS_FALLOCATE, SYS_FLOCK, SYS_DUP, SYS_DUP3,

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -320,6 +321,37 @@ func TestCall(t *testing.T) {
 	defer f.Close()
 	fd, block := int(f.Fd()), make([]byte, 64<<10)
 	alone(t, 2000, func() { _, _ = syscall.Pwrite(fd, block, 0) }) // about 20 µs
+}
+
+// TestUnorderedReturns returns from system calls without a P. At each moment, a goroutine that never waits is runnable or in a call.
+func TestUnorderedReturns(t *testing.T) {
+	if os.Getenv("UNORDERED") == "" {
+		return
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const callers = 4
+	var over atomic.Bool
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for !over.Load() {
+				_ = syscall.Nanosleep(&syscall.Timespec{Nsec: 100_000}, nil)
+			}
+		})
+	}
+	counts := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/not-in-go:goroutines"}}
+	missed := 0
+	for begun := time.Now(); time.Since(begun) < 5*time.Second; {
+		runtime.Gosched()
+		if metrics.Read(counts); counts[0].Value.Uint64()+counts[1].Value.Uint64() < callers {
+			missed++
+		}
+	}
+	over.Store(true)
+	all.Wait()
+	if missed != 0 {
+		t.Errorf("%d times, a goroutine was neither runnable nor in a call", missed)
+	}
 }
 
 // TestUnorderedCall has longer calls, of a guest of a simulation.

@@ -1,7 +1,9 @@
 package effects
 
 import (
+	crand "crypto/rand"
 	"fmt"
+	"hash/maphash"
 	"math/rand"
 	"os"
 	"runtime"
@@ -48,6 +50,26 @@ func init() {
 func unordered(f func()) {
 	jobs <- f
 	<-done
+}
+
+// identity is drawn before the first test.
+var identity = crand.Text()
+
+// TestSameRandom draws from crypto/rand.
+func TestSameRandom(t *testing.T) { see(t, identity+crand.Text()) }
+
+// TestSameHash hashes pointers.
+func TestSameHash(t *testing.T) {
+	var h maphash.Hash
+	seed, text := maphash.MakeSeed(), ""
+	h.SetSeed(seed)
+	for i := range 10 {
+		p := new(object)
+		maphash.WriteComparable(&h, p)
+		maphash.WriteComparable(&h, "text")
+		text += fmt.Sprint(maphash.Comparable(seed, p), maphash.Comparable(seed, struct{ p, q any }{p, i}), " ")
+	}
+	see(t, text+fmt.Sprint(h.Sum64()))
 }
 
 // TestSamePointers ranges over maps whose keys have pointers.
