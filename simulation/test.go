@@ -146,7 +146,7 @@ func (s *trials) account(workers seeds.Result) string {
 		at = map[bool]string{true: "D", false: "C"}[s.o.Preempt]
 	}
 	return fmt.Sprintf("guests at level %s%s; %d windows, %d long, %d checks again, %d events ahead, %d goroutines left", at, s.why,
-		s.sum.Windows+workers.Windows, s.sum.Long+workers.Long, s.runs[0].tries, s.sum.Ahead+workers.Ahead, s.sum.Left+workers.Left)
+		s.sum.Windows+workers.Windows, s.sum.Long+workers.Long, s.runs[0].tries+workers.Again, s.sum.Ahead+workers.Ahead, s.sum.Left+workers.Left)
 }
 
 // A runner implements seeds.Runner by runs of Worlds.

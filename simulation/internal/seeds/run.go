@@ -58,6 +58,7 @@ type Result struct {
 
 	Level                      string // this and the next fields: see simulation.Report
 	Windows, Long, Ahead, Left int
+	Again                      int // counts the further pairs of processes, because two runs of the seed differed
 
 	Events []Event // set if How.Events was set
 }

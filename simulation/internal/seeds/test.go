@@ -145,6 +145,7 @@ func countReached(reached map[string]int, sometimes map[string]bool) {
 // add adds the figures of a run with guests.
 func (r *Result) add(q Result) {
 	r.Level, r.Windows, r.Long, r.Ahead, r.Left = q.Level, r.Windows+q.Windows, r.Long+q.Long, r.Ahead+q.Ahead, r.Left+q.Left
+	r.Again += q.Again
 }
 
 // more reports whether another run follows after n runs.

@@ -252,8 +252,9 @@ func (s *session) share(t *testing.T, plans []Run) []Result {
 // runs is accepted.
 func (s *session) across(t *testing.T, p Run, a, b Result) Result {
 	long := a.Long + b.Long
-	for range pairs {
+	for n := range pairs {
 		x, y := s.pair(t, p, s.how)
+		x.Again = n + 1
 		switch now := x.Long + y.Long; {
 		case x.same(y) && long > 0:
 			return x
@@ -265,6 +266,7 @@ func (s *session) across(t *testing.T, p Run, a, b Result) Result {
 			long += now
 		}
 	}
+	a.Again = pairs
 	a.Err = fmt.Errorf("simulation: seed %d is not deterministic: its runs in two processes had the hashes %016x and %016x, and ended like this:\n\t%s\n\t%s\n"+
 		"In %d further pairs of processes no event that explains it was found", a.Seed, a.Hash, b.Hash, Verdict(a.Err), Verdict(b.Err), pairs)
 	return a
