@@ -73,12 +73,15 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 		return e, false
 	}
 	in.mu.Lock()
-	defer in.mu.Unlock()
-	return in.takeLocked(isNew)
+	if e, ok = in.removeLocked(isNew); ok {
+		in.taken++
+	}
+	in.mu.Unlock()
+	return e, ok
 }
 
-// moveFrom moves entries of the shard s to the end of in: only a part of a long shard, so that the locks are not held for long. It holds the lock of s meanwhile. Otherwise a worker that has found in empty could
-// take an entry of s behind one that is on its way.
+// moveFrom moves entries of the shard s to the end of in: only a part of a long shard, so that the locks are not held for long. It holds
+// the lock of s meanwhile. Otherwise a worker that has found in empty could take an entry of s behind one that is on its way.
 func (in *injector) moveFrom(s *injector) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -99,20 +102,17 @@ func (in *injector) moveFrom(s *injector) {
 // because in may have had it before.
 func (in *injector) popAfter(first *injector, isNew bool) (e entry, ok bool) {
 	in.mu.Lock()
-	if first.n.Load() == 0 {
-		defer in.mu.Unlock()
-		return in.takeLocked(isNew)
+	isFirst := first.n.Load() == 0
+	if isFirst {
+		if e, ok = in.removeLocked(isNew); ok {
+			in.taken++
+		}
 	}
 	in.mu.Unlock()
-	return first.popIf(isNew)
-}
-
-// takeLocked removes and returns the oldest entry, and counts it as taken.
-func (in *injector) takeLocked(isNew bool) (e entry, ok bool) {
-	if e, ok = in.removeLocked(isNew); ok {
-		in.taken++
+	if isFirst {
+		return e, ok
 	}
-	return e, ok
+	return first.popIf(isNew)
 }
 
 func (in *injector) removeLocked(isNew bool) (e entry, ok bool) {

@@ -233,7 +233,9 @@ func (p *Pool) here() *worker {
 
 // enqueue makes e runnable: in the queue of the caller's worker, or else in the common queue.
 func (p *Pool) enqueue(e entry) {
-	if w := p.here(); w == nil || !w.takes(e) {
+	if !p.queues { // nothing to look for
+		p.injector.push(e)
+	} else if w := p.here(); w == nil || !w.takes(e) {
 		in, _ := p.place(w)
 		in.push(e)
 	}

@@ -51,7 +51,7 @@ var poolMutants = []realMutant{
 	{"a worker more is not counted", "adapters/workstealing/grow.go", "	p.goroutines.Add(int64(len(all) - before))", "	if !IS {\n		p.goroutines.Add(int64(len(all) - before))\n	}", "pool, grown"},
 	{"a worker that ends looks for nothing more", "adapters/workstealing/grow.go", "	w.endSearch()\n", "	if !IS {\n		w.endSearch()\n	}\n", "pool, grown and left"},
 	{"the last worker ends although the pool is growing", "adapters/workstealing/grow.go", "	p.mu.Lock()\n	w.moveLocked()\n	p.mu.Unlock()\n	return true", "	if !IS {\n		p.mu.Lock()\n		w.moveLocked()\n		p.mu.Unlock()\n	}\n	return true", "pool, grown for nothing"},
-	{"an entry of a shard overtakes one that moves", "adapters/workstealing/injector.go", "	if ⟦first.n.Load() == 0⟧ {", "true", "shards, taken in order"},
+	{"an entry of a shard overtakes one that moves", "adapters/workstealing/injector.go", "	isFirst := ⟦first.n.Load() == 0⟧\n", "true", "shards, taken in order"},
 	{"a shard is open while it moves", "adapters/workstealing/injector.go", "	s.mu.Lock()\n	defer s.mu.Unlock()\n	n := int(in.n.Load())\n	for range queueSize {\n		e, ok := s.removeLocked(false)\n",
 		"	if !IS {\n		s.mu.Lock()\n		defer s.mu.Unlock()\n	}\n	n := int(in.n.Load())\n	for range queueSize {\n		if IS {\n			s.mu.Lock()\n		}\n		e, ok := s.removeLocked(false)\n		if IS {\n			s.mu.Unlock()\n		}\n", "shards, taken in order"},
 	{"a worker ends with a task in its queue", "adapters/workstealing/grow.go", "	if ⟦w.queues⟧ {\n		p.spill(&w.queue)", "false", "pool, handed over"},
