@@ -15,8 +15,8 @@ type entry struct {
 	call  bool   // f is a callback
 }
 
-// An injector is a first-in, first-out queue of runnable entries of the pool. The lock of a large pool's
-// injector comes before those of its shards, which are leaves in the lock order.
+// An injector is a first-in, first-out queue of runnable entries of the pool. The lock of a shard is a
+// leaf in the lock order, and comes after the lock of the pool's injector.
 type injector struct {
 	mu    atomicx.Mutex
 	n     atomicx.Int64 // the number of entries; written under mu, and read without it to skip an empty queue
@@ -81,7 +81,7 @@ func (in *injector) popIf(isNew bool) (e entry, ok bool) {
 }
 
 // moveFrom moves entries of the shard s to the end of in: only a part of a long shard, so that the locks are not held for long. It holds
-// the lock of s meanwhile. Otherwise a worker that has found in empty could take an entry of s behind one that is on its way.
+// the lock of s, too. Otherwise a worker that has found in empty could take an entry of s behind an entry that is on its way.
 func (in *injector) moveFrom(s *injector) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package nats has a cluster of three nats-servers with JetStream on files.
+// Package nats tests a cluster of three nats-servers with JetStream on files.
 package nats
 
 import (
