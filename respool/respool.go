@@ -122,7 +122,7 @@ func New[R any](o Options[R]) *Pool[R] {
 	return &Pool[R]{o: o, permits: semaphore.New(int64(o.Max))}
 }
 
-// A seat is what a call needs to have a resource: a permit, and a place as a user. It has one owner at a time. The way of a seat is from an
+// A seat is what a call needs to have a resource: a permit, and a place as a user. It always has one owner. The way of a seat is from an
 // Acquire to the dial that the Acquire has started, to the resource that is opened, and to the Lease. The zero seat is empty.
 type seat[R any] struct{ pool *Pool[R] }
 

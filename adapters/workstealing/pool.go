@@ -22,7 +22,7 @@
 // steps, at most about a tenth of a millisecond of work. Workers without work steal from it. The tasks join the common
 // queue at the end of a turn if other tasks wait there, and after about a millisecond, or more in a pool of many workers,
 // if their worker is in a long step, for example in a native wait for a task that it has just started.
-// Tasks that goroutines outside the pool start or wake are in sixteen such queues, from which all workers take one at a time. The tasks of one
+// Tasks that goroutines outside the pool start or wake are in sixteen such queues, from which workers take single tasks. The tasks of one
 // goroutine stay in order, and they join the common queue at the beginning of a turn if a worker has other tasks.
 //
 // After 61 forks, or about a tenth of a millisecond, a Join gives way to the tasks in the common queue. Its task resumes when

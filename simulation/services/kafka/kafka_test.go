@@ -82,7 +82,7 @@ func consume() error {
 
 // All acknowledged records can be read, although the brokers crash and lose power.
 func TestKafka(t *testing.T) {
-	rig.Run(t, 5, rig.Service{
+	rig.Run(t, 3, rig.Service{
 		Nodes: []string{"kafka"}, Main: serve, Clients: clients, Client: produce, Check: consume, Every: time.Second, Faults: 20 * time.Second,
 	})
 }

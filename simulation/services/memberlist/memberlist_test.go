@@ -80,7 +80,7 @@ func complete() error {
 
 // After faults and crashes all members find each other again.
 func TestMemberlist(t *testing.T) {
-	rig.Run(t, 5, rig.Service{
+	rig.Run(t, 3, rig.Service{
 		Nodes: nodes, Main: serve, Clients: []string{"client"}, Client: func(string) error { return nil }, Check: complete,
 		Every: 2 * time.Second, Faults: 30 * time.Second,
 	})

@@ -109,7 +109,7 @@ func read() error {
 
 // Each acknowledged message is in the stream once, although servers crash and lose power.
 func TestJetStream(t *testing.T) {
-	rig.Run(t, 3, rig.Service{
+	rig.Run(t, 2, rig.Service{
 		Nodes: nodes, Main: serve, Clients: clients, Client: publish, Check: read, Every: 2 * time.Second, Faults: 30 * time.Second,
 	})
 }
