@@ -123,12 +123,22 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	return m.lockSlow(ctx)
 }
 
-// TryLock locks m if m is unlocked, even if other tasks wait for m, and reports whether it did. It never suspends. TryLock may also fail
-// although no task holds m, if an Unlock or a cancelled Lock is handing m over to a LockOp that is cancelled.
+// TryLock locks m if m is unlocked, even if other tasks wait for m, and reports whether it did. It never suspends.
 func (m *Mutex) TryLock() bool {
 	if preempt.On() {
 		return m.tryLockReported()
 	}
+	return m.tryTake() || m.tryTakeSlow()
+}
+
+// tryTakeSlow waits until no hand-over is under way, and then is tryTake. Otherwise a TryLock might fail although no task holds m, because m is
+// being handed over to a LockOp that is cancelled.
+func (m *Mutex) tryTakeSlow() bool {
+	if m.word.Load()&(held|due) != due {
+		return false
+	}
+	m.guard.Relock()
+	defer m.guard.Unlock()
 	return m.tryTake()
 }
 

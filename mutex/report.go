@@ -28,7 +28,7 @@ func (m *Mutex) lockReported(ctx context.Context) error {
 func (m *Mutex) tryLockReported() bool {
 	suspend.Point()
 	preempt.Looks(preempt.Mutexes)
-	ok := m.tryTake()
+	ok := m.tryTake() || m.tryTakeSlow()
 	if ok {
 		m.took(0)
 	}

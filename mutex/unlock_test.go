@@ -50,3 +50,21 @@ func TestUnlockDuringAHandOver(t *testing.T) {
 	m.Unlock()
 	require.True(t, m.TryLock())
 }
+
+// A cancelled waiter may hand the lock over to a LockOp that is cancelled, too. A TryLock beside it waits for the end of the hand-over, because nobody
+// holds the lock.
+func TestTryLockDuringAHandOver(t *testing.T) {
+	var m Mutex
+	m.word.Store(waited | due)
+	m.guard.Lock()
+	locked := make(chan bool, 1)
+	go func() { locked <- m.TryLock() }()
+	select {
+	case <-locked:
+		t.Fatal("TryLock does not wait for the hand-over")
+	case <-time.After(20 * time.Millisecond):
+	}
+	m.word.Store(0)
+	m.guard.Unlock()
+	require.True(t, <-locked)
+}

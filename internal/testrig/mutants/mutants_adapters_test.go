@@ -50,7 +50,7 @@ var adapters = []mutation.Mutant{
 	{"a worker is asked to end, and sleeps on", workstealing + "/grow.go", "		other.wakeTo(awake)\n", "		if !IS {\n			other.wakeTo(awake)\n		}\n", "TestAWorkerThatIsAsked", workstealing},
 	{"shards never join the injector", workstealing + "/turn.go", "			w.pool.gather()\n", "			if !IS {\n				w.pool.gather()\n			}\n", "TestShardsJoin", workstealing},
 	{"a worker never leaves a long shard", workstealing + "/shard.go", "	if w.outside++; ⟦w.outside%picksOfShard == 0⟧ {", "false", "TestShardsTake", workstealing},
-	{"a woken entry is passed over", workstealing + "/shard.go", "popIf(isNew); ok || ⟦isNew⟧ {", "false", "TestAWokenEntry", workstealing},
+	{"a woken entry is passed over", workstealing + "/shard.go", "popAfter(&w.pool.injector, isNew); ok || ⟦isNew⟧ {", "false", "TestAWokenEntry", workstealing},
 	{"forks do not give way to shards", workstealing + "/turn.go", "	others := ⟦w.pool.waiting()+w.queue.len() > 0⟧", "w.pool.injector.len()+int64(w.queue.len()) > 0", "TestForksGiveWayToTasks", workstealing},
 	{"two producers wake two workers", workstealing + "/worker.go", "	if ⟦!p.wanted.CompareAndSwap(true, false)⟧ {", "!p.wanted.Load()", "TestOneWorkerSearches", workstealing},
 	{"a worker that searches by itself is not relied on", workstealing + "/worker.go", "		p.wanted.Store(false)\n", "		p.wanted.Store(IS)\n", "TestASearcher", workstealing},
